@@ -21,6 +21,7 @@ from rmqlab.rules import DEFAULT_VERSION, rules_of
 from rmqlab_tools.spark.archived.pivoted_files import PivotedFile
 from rmqlab_tools.spark.archived.property_columns import OURS
 from rmqlab_tools.spark.archived.queue_hours import HOUR_MS, QUEUE, STORED, Runs, runs_of
+from rmqlab_tools.spark.files.tasks import freeze_loaded
 from rmqlab_tools.spark.filters.sql92_dictionary import DictionaryFilter, column_of
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class TagFilter:
         """For each row whether the consumer gets the message."""
         tags = column_of(table, PROPERTY_TAGS)
         codes = np.array([self._delivered(tag) for tag in (*tags.values, None)], np.uint8)
-        return tags.choose(codes).astype(np.bool_)
+        return tags.choose(codes).view(np.bool_)
 
     def _delivered(self, tag: str | None) -> bool:
         if tag not in self._known:
@@ -258,6 +259,7 @@ def _items(batches: Iterable[pa.RecordBatch], work: Sequence[Part]) -> Iterator[
     for batch in batches:
         for index in batch.column(0).to_pylist():
             yield work[index]
+    freeze_loaded()
 
 
 def tasks_of(session: SparkSession | None) -> int:

@@ -8,6 +8,7 @@ Java reads numbers: that stays with the evaluator, so the answers are its answer
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import numpy as np
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from rmqlab.filter.sql92.tokens import Version
 
     Codes = NDArray[np.uint8]
+    Keys = NDArray[np.uint8] | NDArray[np.uint16]
     Flags = NDArray[np.bool_]
 
 C = TypeVar("C", bound=Any)  # what a part comes to: flags of each row, or columns of Spark
@@ -34,20 +36,34 @@ PRESENCE = "?"
 
 
 class DictionaryColumn(NamedTuple):
-    """The distinct `values`, the place among them of each row, and the rows where a value is `there`."""
+    """The distinct `values`, the place among them of each row, and the rows where a value is `there`.
+
+    Without `there` a row without a value has the place behind the last one.
+    """
 
     values: list[Any]
-    places: NDArray[np.int32]
-    there: Flags
+    places: NDArray[np.int32] | NDArray[np.uint8]
+    there: Flags | None
 
-    def choose(self, codes: Codes) -> Codes:
+    def choose(self, codes: Keys) -> Keys:
         """Give each row the code of its value; the last code is that of absence."""
+        if self.there is None:
+            return codes.take(self.places, mode="clip")
         chosen = codes[:-1].take(self.places, mode="clip") if len(self.values) > 1 else codes[0]
         return np.asarray(chosen * self.there + codes[-1] * ~self.there)
 
+    def all_places(self) -> NDArray[np.int32] | NDArray[np.uint8]:
+        """The place of each row, absence being the one behind the last value."""
+        if self.there is None:
+            return self.places
+        return np.where(self.there, self.places, np.int32(len(self.values)))
+
 
 def column_of(table: pa.Table, name: str) -> DictionaryColumn:
-    """Read a property of a table whose columns are texts, dictionary-coded or plain. Without a column it is absent."""
+    """Read a property of a table whose columns are texts, dictionary-coded or plain. Without a column it is absent.
+
+    The last value of a dictionary may be NULL: such a row has no value either.
+    """
     if name not in table.column_names:
         return DictionaryColumn([], np.zeros(table.num_rows, np.int32), np.zeros(table.num_rows, np.bool_))
     column = table[name]
@@ -56,18 +72,24 @@ def column_of(table: pa.Table, name: str) -> DictionaryColumn:
     array = column.unify_dictionaries().combine_chunks()
     indices = array.indices.cast(pa.int32())
     places = np.frombuffer(indices.buffers()[1] or b"", np.int32)[indices.offset :][: len(indices)]
-    return DictionaryColumn(array.dictionary.to_pylist(), places, _flags(indices.is_valid()))
+    values = array.dictionary.to_pylist()
+    if values[-1:] == [None] and not indices.null_count:
+        return DictionaryColumn(values[:-1], places, None)
+    return DictionaryColumn(values, places, _flags(array.is_valid()))
 
 
 def presence_of(table: pa.Table, name: str) -> DictionaryColumn:
     """Read only where a property is there: from the boolean column beside it, or from its own NULLs."""
     if name + PRESENCE in table.column_names:
         there = _flags(table[name + PRESENCE].fill_null(False).combine_chunks())
+    elif name in table.column_names and pa.types.is_dictionary(table[name].type):
+        column = column_of(table, name)
+        there = column.places != len(column.values) if column.there is None else column.there
     elif name in table.column_names:
         there = _flags(table[name].is_valid().combine_chunks())
     else:
         there = np.zeros(table.num_rows, np.bool_)
-    return DictionaryColumn([""], np.zeros(0, np.int32), there)
+    return DictionaryColumn([""], (~there).view(np.uint8), None)
 
 
 def _flags(array: pa.BooleanArray) -> Flags:
@@ -79,7 +101,11 @@ def _flags(array: pa.BooleanArray) -> Flags:
 
 FALSE_CODE, TRUE_CODE, NULL_CODE, ERROR_CODE = range(4)
 OUTCOMES: Final = ("false", "true", "null", "error")
+_ITSELF: Final = np.arange(len(OUTCOMES), dtype=np.uint8)
+_PASSING: Final = (_ITSELF == TRUE_CODE).view(np.uint8)
 _REMEMBERED: Final = 1 << 20
+_BITS: Final = 2  # an outcome has so many
+_MOST_LEAVES: Final = 16 // _BITS
 
 
 class Outcomes(NamedTuple):
@@ -140,27 +166,42 @@ class DictionaryFilter:
 
     def matches(self, table: pa.Table) -> Flags:
         """Say for each row whether the broker lets the message pass."""
-        outcomes = self._outcomes(table)
-        return outcomes.true & ~outcomes.false
+        return self._rows(table, _PASSING).view(np.bool_)
 
     def outcomes(self, table: pa.Table) -> Codes:
         """Each row's value: a place in `OUTCOMES`."""
-        return self._outcomes(table).codes
+        return self._rows(table, _ITSELF)
 
-    def _outcomes(self, table: pa.Table) -> Outcomes:
+    def _rows(self, table: pa.Table, of_key: Codes) -> Codes:
+        """What `of_key` has for each row."""
         if self.compiled.too_deep:
-            return Outcomes.of(np.full(table.num_rows, ERROR_CODE, np.uint8))
+            return np.full(table.num_rows, of_key[ERROR_CODE], np.uint8)
         columns: dict[tuple[str, bool], DictionaryColumn] = {}
 
-        def outcomes(leaf: Leaf) -> Outcomes:
+        def codes(leaf: Leaf, of_code: Keys) -> Keys:
             for name in leaf.names:
                 if (name, leaf.by_presence) not in columns:
                     read = presence_of if leaf.by_presence else column_of
                     columns[name, leaf.by_presence] = read(table, name)
-            codes = leaf.outcomes([columns[name, leaf.by_presence] for name in leaf.names], table.num_rows)
-            return Outcomes.of(codes)
+            return leaf.outcomes([columns[name, leaf.by_presence] for name in leaf.names], table.num_rows, of_code)
 
-        return self.joined(outcomes, join)
+        if len(self.leaves) == 1 and self.compiled.root is self.leaves[0].node:
+            return np.asarray(codes(self.leaves[0], of_key), np.uint8)
+        if len(self.leaves) > _MOST_LEAVES:
+            return of_key[self.joined(lambda leaf: Outcomes.of(np.asarray(codes(leaf, _ITSELF), np.uint8)), join).codes]
+        # The outcomes of all leaves of a row are one number, and a table has the answer of each such number.
+        kind = np.uint8 if len(self.leaves) * _BITS <= 8 else np.uint16
+        keys: Keys = np.zeros(table.num_rows, kind)
+        for number, leaf in enumerate(self.leaves):
+            keys |= codes(leaf, (_ITSELF.astype(kind) << (number * _BITS)).astype(kind))
+        return of_key[self._joined_codes].take(keys)
+
+    @cached_property
+    def _joined_codes(self) -> Codes:
+        """What the whole comes to for each number that the outcomes of the leaves together can make."""
+        keys = np.arange(1 << _BITS * len(self.leaves))
+        shifts = {id(leaf): number * _BITS for number, leaf in enumerate(self.leaves)}
+        return self.joined(lambda leaf: Outcomes.of((keys >> shifts[id(leaf)] & 3).astype(np.uint8)), join).codes
 
     def joined(self, of: Callable[[Leaf], C], join: Callable[[Node, C, *tuple[C]], C]) -> C:
         """Decide the leaves by `of`, then join what it gave: `join` gets a NOT, AND or OR and what its operands are."""
@@ -189,7 +230,7 @@ class Leaf:
         self.node, self.names = node, names
         self.by_presence = len(names) == 1 and _asks_for_presence_only(node)
         self._part = CompiledSql92(compiled.text, compiled.version, node, compiled.rest)
-        self._known: dict[tuple[str | None, ...], int] = {}
+        self._known: dict[tuple[str | None, ...] | str | None, int] = {}
 
     @property
     def codes(self) -> Collection[int]:
@@ -198,32 +239,38 @@ class Leaf:
 
     def code(self, *values: str | None) -> int:
         """Evaluate on one value for each name, None for an absent property."""
-        code = self._known.get(values)
+        key = values[0] if len(values) == 1 else values
+        code = self._known.get(key)
         if code is None:
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
             properties = {name: value for name, value in zip(self.names, values, strict=True) if value is not None}
-            code = self._known[values] = code_of(self._part, properties)
+            code = self._known[key] = code_of(self._part, properties)
         return code
 
-    def outcomes(self, columns: Sequence[DictionaryColumn], rows: int) -> Codes:
-        """Evaluate on each row of `columns`, one for each name."""
+    def _codes(self, *values: Sequence[str | None]) -> Codes:
+        """Evaluate on many values for each name: those that are known are looked up without a call for each."""
+        codes = list(map(self._known.get, values[0] if len(values) == 1 else zip(*values, strict=True)))
+        if None in codes:
+            return np.fromiter(map(self.code, *values), np.uint8, len(codes))
+        return np.array(codes, np.uint8)
+
+    def outcomes(self, columns: Sequence[DictionaryColumn], rows: int, of_code: Keys = _ITSELF) -> Keys:
+        """Evaluate on each row of `columns`, one for each name; give what `of_code` has for what it comes to."""
         if not columns:
-            return np.full(rows, self.code(), np.uint8)
+            return np.full(rows, of_code[self.code()])
         if len(columns) == 1:
-            values = [*columns[0].values, None]
-            return columns[0].choose(np.fromiter(map(self.code, values), np.uint8, len(values)))
+            return columns[0].choose(of_code[self._codes([*columns[0].values, None])])
         sizes = [len(column.values) + 1 for column in columns]
         combined = np.zeros(rows, np.int64)
         for column, size in zip(columns, sizes, strict=True):
-            # an absent value has the place behind the last one
-            combined = combined * size + np.where(column.there, column.places, np.int64(size - 1))
+            combined = combined * size + column.all_places()
         distinct, places = np.unique(combined, return_inverse=True)
         chosen = (
-            map([*column.values, None].__getitem__, where.tolist())
+            [*map([*column.values, None].__getitem__, where.tolist())]
             for column, where in zip(columns, np.unravel_index(distinct, sizes), strict=True)
         )
-        return np.fromiter(map(self.code, *chosen), np.uint8, len(distinct)).take(places)
+        return of_code[self._codes(*chosen)].take(places)
 
 
 def _cut(compiled: CompiledSql92) -> list[Leaf | Node]:
