@@ -85,6 +85,18 @@ def is_retry_topic(topic: str) -> bool:
     return topic.startswith(RETRY_GROUP_TOPIC_PREFIX)
 
 
+def is_users_topic(topic: str) -> bool:
+    """Whether `topic` has messages as producers sent them: no system topic, no group's retries or dead letters.
+
+    5.x counts every name that begins with `rmq_sys_` among the system's (`TopicValidator.isSystemTopic`).
+
+    >>> [topic for topic in ("Orders", "%RETRY%g", "TBW102", "rmq_sys_wheel_timer") if is_users_topic(topic)]
+    ['Orders']
+    """
+    prefixes = (RETRY_GROUP_TOPIC_PREFIX, DLQ_GROUP_TOPIC_PREFIX, SYSTEM_TOPIC_PREFIX)
+    return topic not in SYSTEM_TOPICS and not topic.startswith(prefixes)
+
+
 def is_system_group(group: str) -> bool:
     """Whether `group` is one of RocketMQ's own consumer groups (`MixAll.isSysConsumerGroup`)."""
     return group.startswith(CID_RMQ_SYS_PREFIX)

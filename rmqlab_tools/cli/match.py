@@ -26,7 +26,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--changed-sql92", action="store_true", help=_("the changed one is a SQL92 condition (else as the first one)")
     )
     parser.add_argument(
-        "--topic", action="append", default=[], metavar="NAME", help=_("only this topic; may be repeated")
+        "--topic",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help=_("only this topic; may be repeated (else all but the system's own, retries and dead letters)"),
     )
     parser.add_argument(
         "--from", dest="since", metavar="TIME", help=_("only messages stored since (ISO 8601 or epoch ms)")
@@ -64,5 +68,7 @@ def run(args: Namespace) -> int:
     out.say(*result.lines())
     if result.rows:
         out.table(result.table())
+    if any(result.examples.values()):
+        out.table(result.examples_table())
     write_json(result.as_json(), args.json)
     return LOST if args.changed is not None and result.total("lost") else 0

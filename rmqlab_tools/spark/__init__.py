@@ -114,28 +114,34 @@ def matching(
     expression: str,
     kind: str = "TAG",
     *,
+    columns: Sequence[str] | None = None,
+    everything: bool = False,
     topics: Sequence[str] = (),
     since: int | None = None,
     until: int | None = None,
     version: str = DEFAULT_VERSION,
+    stream: bool = False,
 ) -> DataFrame:
-    """The messages of an archive that a subscription gets, as a frame: topic, queueId, queueOffset, storeTimestamp.
+    """The messages of an archive that a subscription gets, as a frame; `rmqlab.match` counts them by queue and hour.
 
-    `rmqlab.match` counts them by queue and hour. Spark's workers read the files; `physicalOffset` (bytes) leads to the
-    record in the store's log. `since` and `until` are store times, epoch ms, ends included.
+    `columns` are those of the frame: topic, queueId, queueOffset, storeTimestamp (epoch ms), physicalOffset (bytes; it
+    leads to the record in the store's log), None for all. With `everything` it has every message, and a boolean column
+    `wanted` beside these, as `wants` makes one, but decided for each distinct value once. `since` and `until` are store
+    times, ends included. With `stream` it is a stream, which goes on with what later runs of `archive` add.
 
     Raises:
-        BadInput: no archive, a topic that it does not have, another kind or version.
+        BadInput: no archive, a topic that it does not have, no such column, another kind or version.
         MQFilterException: the broker refuses the condition.
     """
     require("spark")
-    from rmqlab_tools.spark.archived.manifest import Place, chosen, read_contents
-    from rmqlab_tools.spark.archived.matching import Span, Wanted, matching_rows, parts_of, tasks_of
+    from rmqlab_tools.spark.archived.matching import Wanted
+    from rmqlab_tools.spark.archived.rows import COLUMNS, Question, rows_of, stream_of
 
-    place = Place.of(archive)
-    files = chosen(read_contents(place, archive), topics, since, until)
-    work = parts_of(place, files, tasks_of(session), Span(since, until))
-    return matching_rows(session, work, Wanted(expression, kind, version))
+    question = Question(
+        str(archive), Wanted(expression, kind, version), tuple(COLUMNS if columns is None else columns), everything,
+        tuple(topics), since, until,
+    ).checked()  # fmt: skip
+    return (stream_of if stream else rows_of)(session, question)
 
 
 def open_here(address: str | None = None) -> SparkSession:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
 from rmqlab.language import _, ngettext
+from rmqlab.message.topics import is_users_topic
 from rmqlab.protocol.subscription_data import TAG
 from rmqlab.rules import DEFAULT_VERSION
 from rmqlab_tools.extras import require
@@ -86,11 +88,15 @@ class Match:
     """What a subscription gets of an archive, and with a changed one what that loses and gains.
 
     `rows`: by topic, queue and hour (epoch ms), how many messages there are, how many match, are lost and gained.
+    `left_out`: messages by topic of the system's own topics, of retries and of dead letters, unless these are named.
+    `examples`: the first few messages that are lost and gained, with the properties that the subscriptions ask for.
     """
 
     expression: str
     changed: str | None
     rows: list[dict[str, Any]]
+    left_out: dict[str, int]
+    examples: dict[str, list[dict[str, Any]]]
 
     def total(self, name: str) -> int:
         """A figure (messages, matched, lost, gained) over all rows."""
@@ -100,14 +106,36 @@ class Match:
         """A row for each topic, queue and hour (UTC)."""
         names = ["messages", "matched", *([] if self.changed is None else ["lost", "gained"])]
         headers = {"messages": _("messages"), "matched": _("matched"), "lost": _("lost"), "gained": _("gained")}
-        rows = [(row["topic"], row["queueId"], _hour(row["hour"]), *(row[name] for name in names)) for row in self.rows]
+        rows = [(row["topic"], row["queueId"], _time(row["hour"]), *(row[name] for name in names)) for row in self.rows]
         titles = (_("topic"), _("queue"), _("hour (UTC)"), *(headers[name] for name in names))
         return table(_("What the subscription gets"), rows, headers=titles)
+
+    def examples_table(self) -> Table:
+        """The first messages that a changed subscription loses and gains."""
+        words = {"lost": _("lost"), "gained": _("gained")}
+        rows = [
+            (
+                words[kind], message["topic"], message["queueId"], message["queueOffset"],
+                _time(message["storeTimestamp"], "%Y-%m-%d %H:%M:%S"),
+                ", ".join(f"{name}={value}" for name, value in message["properties"].items()) or "-",
+            )
+            for kind, messages in self.examples.items()
+            for message in messages
+        ]  # fmt: skip
+        titles = ("", _("topic"), _("queue"), _("offset"), _("stored (UTC)"), _("properties asked for"))
+        return table(_("The first messages that the change is about"), rows, headers=titles)
 
     def as_json(self) -> dict[str, Any]:
         """Everything, for programs."""
         totals = {name: self.total(name) for name in ("messages", "matched", "lost", "gained")}
-        return {"expression": self.expression, "changed": self.changed, **totals, "rows": self.rows}
+        return {
+            "expression": self.expression,
+            "changed": self.changed,
+            **totals,
+            "left_out": self.left_out,
+            "examples": self.examples,
+            "rows": self.rows,
+        }
 
     def lines(self) -> list[str]:
         """The sums in words."""
@@ -130,6 +158,15 @@ class Match:
                     gained=f"{gained:,}",
                 )
             )
+        if self.left_out:
+            lines.append(
+                _(
+                    "left out unless named: {messages} messages of the system's own topics, of retries and of dead "
+                    "letters ({topics})",
+                    messages=f"{sum(self.left_out.values()):,}",
+                    topics=", ".join(sorted(self.left_out)),
+                )
+            )
         return lines
 
     def __repr__(self) -> str:
@@ -137,8 +174,8 @@ class Match:
         return "\n".join(self.lines())
 
 
-def _hour(ms: int) -> str:
-    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:00")
+def _time(ms: int, form: str = "%Y-%m-%d %H:00") -> str:
+    return datetime.fromtimestamp(ms / 1000, UTC).strftime(form)
 
 
 def archive(store: Named, out: str | Path, *, session: SparkSession | None = None) -> Archive:
@@ -213,9 +250,9 @@ def match(
     """How many messages of an archive a subscription gets, by topic, queue and hour; which a changed one would lose.
 
     `kind` is TAG (both its steps) or SQL92, `changed_kind` that of the changed one (the same unless given). `topics`:
-    only these. `since` and `until` are store times, epoch ms, ends included. The answer is exact: the evaluator of the
-    broker decides each distinct value. Threads of this process count; with `session`
-    (a session, or what opens one), the workers of a cluster do.
+    only these; without, all but the system's own, retries and dead letters. `since` and `until` are store times, epoch
+    ms, ends included. The answer is exact: the evaluator of the broker decides each distinct value. Threads of this
+    process count; with `session` (a session, or what opens one), the workers of a cluster do.
 
     >>> import rmqlab, tempfile
     >>> lab = rmqlab.Lab(topics={"T": 2})
@@ -232,18 +269,33 @@ def match(
         MQFilterException: the broker refuses the condition.
     """
     require("spark")
+    from rmqlab_tools.spark.archived.examples import examples_of
     from rmqlab_tools.spark.archived.manifest import Place, chosen, read_contents
     from rmqlab_tools.spark.archived.matching import Span, Wanted, counted, filters_of, parts_of, tasks_of
 
     place = Place.of(archive)
-    files = chosen(read_contents(place, archive), topics, since, until)
+    contents = read_contents(place, archive)
+    files = chosen(contents, topics, since, until)
     wanted = Wanted(expression, kind, version)
     other = None if changed is None else Wanted(changed, changed_kind or kind, version)
     filters_of(wanted, other)  # what is wrong is said before a session is opened
     opened = session() if callable(session) else session
     work = parts_of(place, files, tasks_of(opened), Span(since, until))
     rows: list[dict[str, Any]] = counted(work, wanted, other, opened).to_pylist()
-    return Match(expression, changed, rows)
+    left_out: dict[str, int] = {}
+    for file in () if topics else contents.files:
+        if not is_users_topic(file.topic):
+            left_out[file.topic] = left_out.get(file.topic, 0) + file.messages
+    examples = {} if other is None else examples_of(work, wanted, other, _by_topic(rows))
+    return Match(expression, changed, rows, left_out, examples)
+
+
+def _by_topic(rows: Sequence[dict[str, Any]]) -> dict[str, Counter[str]]:
+    counts: dict[str, Counter[str]] = {"lost": Counter(), "gained": Counter()}
+    for row in rows:
+        for kind, of_topic in counts.items():
+            of_topic[row["topic"]] += row[kind]
+    return counts
 
 
 def require_order(since: int | None, until: int | None) -> None:

@@ -21,6 +21,7 @@ from rmqlab_tools.spark import matching, read_store
 from rmqlab_tools.spark.archived import writing
 from rmqlab_tools.spark.archived.property_columns import MOST, REST, property_columns, with_rest
 from rmqlab_tools.spark.archived.queue_hours import QUEUE, STORED, by_queue_and_time, runs_of
+from tests.proof.drained_stream import drained
 from tests.proof.log_maker import LogMaker
 
 NAMES = st.sampled_from(["TAGS", "a", "b", "#queueId", "a?", "#properties", "价格"])
@@ -105,6 +106,59 @@ def test_rows_and_what_a_change_loses(spark, made):
     both = [(expected(p, "tagA", TAG), expected(p, "a > 3", SQL92)) for *_, p in messages]
     assert changed.total("lost") == sum(before and not after for before, after in both)
     assert changed.total("gained") == sum(after and not before for before, after in both)
+    for kind, chosen in (("lost", lambda before, after: before and not after), ("gained", lambda b, a: a and not b)):
+        named = {
+            (topic, stored): p for (topic, _, stored, p), pair in zip(messages, both, strict=True) if chosen(*pair)
+        }
+        assert len(changed.examples[kind]) == 3
+        for message in changed.examples[kind]:
+            properties = named[message["topic"], message["storeTimestamp"]]
+            assert message["properties"] == {name: properties[name] for name in ("TAGS", "a") if name in properties}
+            assert message["physicalOffset"] in places
+    assert "TAGS=tagA" in str(changed.examples_table())
+
+
+def test_rows_and_streams_are_what_the_filter_says(spark, made, tmp_path):
+    _, folder, messages, _ = made
+    wanted = [expected(properties, "a > 3", SQL92) for *_, properties in messages]
+    everything = matching(spark, folder, "a > 3", SQL92, columns=["storeTimestamp"], everything=True).collect()
+    assert {row.storeTimestamp // 360_000: row.wanted for row in everything} == dict(enumerate(wanted))
+    assert len(everything) == len(messages)
+    rows = {row.physicalOffset: row for row in matching(spark, folder, "a > 3", SQL92).collect()}
+    assert len(rows) == sum(wanted)
+    assert {
+        row.physicalOffset: row for row in drained(matching(spark, folder, "a > 3", SQL92, stream=True), tmp_path)
+    } == rows
+
+
+def test_a_stream_goes_on_with_what_is_added_and_takes_nothing_twice(spark, tmp_path):
+    log, store, out = LogMaker(), tmp_path / "store", tmp_path / "archive"
+    found = []
+    for begin in (0, 20):
+        for number in range(begin, begin + 20):
+            log.add("TU"[number % 2], queue=0, properties={"TAGS": f"t{number % 3}"}, stored=number)
+        log.write(store)
+        rmqlab.archive(store, out, session=spark)
+        stream = matching(spark, out, "t1 || t2", topics=["T"], since=3, stream=True)
+        found.append(len(drained(stream, tmp_path / "stream")))
+    wanted = [number for number in range(3, 40) if number % 2 == 0 and number % 3]
+    assert found == [sum(number < 20 for number in wanted), len(wanted)]
+    with pytest.raises(BadInput, match=r"no column 'queueID'; did you mean queueId\?"):
+        matching(spark, out, "t1", columns=["queueID"])
+
+
+def test_topics_that_are_not_the_users_count_where_they_are_named(spark, tmp_path):
+    log = LogMaker()
+    for number, topic in enumerate(["T", "%RETRY%G", "RMQ_SYS_TRACE_TOPIC", "rmq_sys_wheel_timer", "%DLQ%G", "T"]):
+        log.add(topic, queue=0, properties={"TAGS": "t"}, stored=number)
+    out = tmp_path / "archive"
+    rmqlab.archive(log.write(tmp_path / "store"), out, session=spark)
+    result = rmqlab.match(out, "t")
+    assert (result.total("matched"), sum(result.left_out.values())) == (2, 4)
+    assert "4 messages of the system's own topics, of retries and of dead letters (%DLQ%G, " in result.lines()[-1]
+    named = rmqlab.match(out, "t", topics=["%RETRY%G"])
+    assert (named.total("matched"), named.left_out) == (1, {})
+    assert matching(spark, out, "t").count() == 2
 
 
 def test_what_was_written_since_is_added_and_what_a_killed_run_left_is_taken_away(spark, tmp_path, monkeypatch):

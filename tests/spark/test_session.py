@@ -169,6 +169,7 @@ from rmqlab_tools.spark.sweeps.runner import run_sweep
 from rmqlab_tools.spark.sweeps.sweep import Sweep, grid
 from tests.proof.log_maker import LogMaker
 from rmqlab_tools.spark import read_store
+from tests.proof.drained_stream import drained
 
 spark = open_session()
 folder = Path(sys.argv[1])
@@ -205,6 +206,7 @@ print(json.dumps({
     "archived": [
         archived.new, rmqlab.match(folder / "archive", "*", topics=["A"], session=spark).total("matched"),
         rmqlab.spark.matching(spark, folder / "archive", "*").count(),
+        len(drained(rmqlab.spark.matching(spark, folder / "archive", "*", topics=["B"], stream=True), folder / "s")),
     ],
     "columns": frame.filter(wants("a > 5", "SQL92", properties=F.col)).count(),
     "deep": frame.filter(wants(deep, "SQL92", properties=F.col)).count(),
@@ -230,7 +232,7 @@ def test_filters_sweeps_and_stores_over_connect(connect, tmp_path):
     messages, matched = result["files"]
     assert messages == 5_000
     assert 0 < matched == result["columns"]
-    assert result["archived"] == [12, 6, 12]
+    assert result["archived"] == [12, 6, 12, 6]
     assert result["deep"] > 0
     assert result["tags"][0] == result["tags"][1] > 0
 

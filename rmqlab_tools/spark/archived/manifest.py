@@ -15,6 +15,7 @@ import pyarrow.fs as pafs
 from rmqlab.errors import BadInput
 from rmqlab.files import atomic_write, json_value, reason_of
 from rmqlab.language import _
+from rmqlab.message.topics import is_users_topic
 from rmqlab_tools.spark.files.addresses import filesystem_of
 
 if TYPE_CHECKING:
@@ -151,7 +152,10 @@ def write_contents(place: Place, contents: Contents) -> None:
 def chosen(
     contents: Contents, topics: Iterable[str] = (), since: int | None = None, until: int | None = None
 ) -> list[ArchivedFile]:
-    """The files that can have messages of these topics (none: all) and store times, both ends included.
+    """The files that can have messages of these topics and store times, both ends included.
+
+    Without topics: of all but the system's own, retries and dead letters, which no subscription that is asked about is
+    to get.
 
     Raises:
         BadInput: the archive has no such topic.
@@ -162,7 +166,7 @@ def chosen(
             raise BadInput(
                 _("the archive has no topic {topic}; it has {known}", topic=f"{topic!r}", known=", ".join(known) or "-")
             )
-    wanted = set(topics) or set(known)
+    wanted = set(topics) or set(filter(is_users_topic, known))
     return [
         file
         for file in contents.files

@@ -19,7 +19,6 @@ from rmqlab.message.properties import PROPERTY_TAGS
 from rmqlab.protocol.subscription_data import SQL92, TAG, build_subscription
 from rmqlab.rules import DEFAULT_VERSION, rules_of
 from rmqlab_tools.spark.archived.pivoted_files import PivotedFile
-from rmqlab_tools.spark.archived.property_columns import OURS
 from rmqlab_tools.spark.archived.queue_hours import HOUR_MS, QUEUE, STORED, Runs, runs_of
 from rmqlab_tools.spark.files.tasks import freeze_loaded
 from rmqlab_tools.spark.filters.sql92_dictionary import DictionaryFilter, column_of
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
     from rmqlab_tools.spark.archived.manifest import ArchivedFile, Place
 
@@ -45,7 +44,8 @@ _COUNT_SCHEMA: Final = pa.schema(
 _COUNTS: Final = (
     "topic string, queueId int, hour bigint, messages bigint, matched bigint, lost bigint, gained bigint, error string"
 )
-MATCHES: Final = "topic string, queueId int, queueOffset bigint, storeTimestamp bigint, physicalOffset bigint"
+TASK_MESSAGES: Final = 4_000_000
+"""A task of Spark takes so many messages, if there are so many: a second one starts for as long as it counts them."""
 
 
 class Wanted(NamedTuple):
@@ -104,7 +104,7 @@ class TagFilter:
 class Part(NamedTuple):
     """A part of a file that one task looks at: every `parts`-th row group from the `part`-th on.
 
-    `span`: the store times that count, None if all of the file's do.
+    `span`: the store times that count, None if all of the file's do. `messages`: about how many they are.
     """
 
     path: str
@@ -112,6 +112,7 @@ class Part(NamedTuple):
     part: int
     parts: int
     span: Span | None = None
+    messages: int = TASK_MESSAGES
 
 
 class Span(NamedTuple):
@@ -138,7 +139,14 @@ def parts_of(place: Place, files: Iterable[ArchivedFile], tasks: int, span: Span
     listed = list(files)
     parts = max(1, -(-tasks // max(len(listed), 1)))
     return [
-        Part(place.address(file.path), file.topic, number, parts, None if span.has(file) else span)
+        Part(
+            place.address(file.path),
+            file.topic,
+            number,
+            parts,
+            None if span.has(file) else span,
+            file.messages // parts,
+        )
         for file in listed
         for number in range(parts)
     ]
@@ -159,14 +167,14 @@ def counted(
 
     def count(batches: Batches) -> Batches:
         there = filters_of(wanted, changed)  # made where it works: what is compiled is not sent
-        for part in _items(batches, work):
+        for part in read_parts(batches, work):
             yield _count(part, there)
 
     if session is None:
         with ThreadPoolExecutor(os.cpu_count() or 1) as threads:
             counts = pa.Table.from_batches(threads.map(lambda part: _count(part, filters), work), _COUNT_SCHEMA)
     else:
-        counts = session.range(0, len(work), 1, _tasks(session, work)).mapInArrow(count, _COUNTS).toArrow()
+        counts = session.range(0, len(work), 1, tasks_wanted(session, work)).mapInArrow(count, _COUNTS).toArrow()
     wrong = counts["error"].drop_null()
     if len(wrong):
         raise BadInput(wrong[0].as_py())
@@ -183,26 +191,6 @@ def filters_of(wanted: Wanted, changed: Wanted | None = None) -> list[ColumnFilt
         MQFilterException: the broker refuses a condition.
     """
     return [wanted.filter(), *([] if changed is None else [changed.filter()])]
-
-
-def matching_rows(session: SparkSession, work: Sequence[Part], wanted: Wanted) -> DataFrame:
-    """The messages that match, by topic, queue and offset, as a frame of Spark."""
-    wanted.filter()
-    names = [OURS + column.split()[0] for column in MATCHES.split(", ")[1:]]
-
-    def select(batches: Batches) -> Batches:
-        decided = wanted.filter()
-        for part in _items(batches, work):
-            file = PivotedFile(part.path, decided.value_names, decided.presence_names)
-            for table in file.read(part.part, part.parts, names):
-                flags = decided.matches(table)
-                flags = flags if part.span is None else flags & part.span.covers(table)
-                chosen = table.select(names).filter(pa.array(flags))
-                topic = pa.array([part.topic] * chosen.num_rows, pa.string())
-                columns = [topic, *chosen.columns]
-                yield from pa.table(columns, ["topic", *(name.removeprefix(OURS) for name in names)]).to_batches()
-
-    return session.range(0, len(work), 1, _tasks(session, work)).mapInArrow(select, MATCHES)
 
 
 def _count(part: Part, filters: Sequence[ColumnFilter]) -> pa.RecordBatch:
@@ -254,7 +242,8 @@ def _counts(part: Part, filters: Sequence[ColumnFilter]) -> Iterator[tuple[tuple
         yield from here.counts(flags, len(flags[0]))
 
 
-def _items(batches: Iterable[pa.RecordBatch], work: Sequence[Part]) -> Iterator[Part]:
+def read_parts(batches: Iterable[pa.RecordBatch], work: Sequence[Part]) -> Iterator[Part]:
+    """In a task of Spark: the parts whose numbers it is given."""
     pa.set_cpu_count(1)  # a core has a task of its own
     for batch in batches:
         for index in batch.column(0).to_pylist():
@@ -269,5 +258,7 @@ def tasks_of(session: SparkSession | None) -> int:
     return int(session.conf.get("spark.sql.shuffle.partitions") or 2)
 
 
-def _tasks(session: SparkSession, work: Sequence[Part]) -> int:
-    return max(1, min(tasks_of(session), len(work)))
+def tasks_wanted(session: SparkSession, work: Sequence[Part]) -> int:
+    """How many tasks the work is given to: as few as have enough to do."""
+    enough = -(-sum(part.messages for part in work) // TASK_MESSAGES)
+    return max(1, min(tasks_of(session), len(work), enough))

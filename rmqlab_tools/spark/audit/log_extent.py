@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from rmqlab.errors import BadInput
 from rmqlab.files import end_of_data, open_regular
 from rmqlab.language import _, joined
-from rmqlab.message.topics import DLQ_GROUP_TOPIC_PREFIX, RETRY_GROUP_TOPIC_PREFIX, SYSTEM_TOPICS, is_system_group
+from rmqlab.message.topics import is_system_group, is_users_topic
 from rmqlab_tools.spark.files.addresses import AddressPath
 from rmqlab_tools.spark.files.commit_log_files import log_ranges
 from rmqlab_tools.spark.files.log_reader import LogReader
@@ -115,8 +115,7 @@ _MAX_NAMES: Final = 12
 
 def is_audited(group: str, topic: str) -> bool:
     """Whether an audit is about a topic in a group: neither is the system's own."""
-    prefixes = (RETRY_GROUP_TOPIC_PREFIX, DLQ_GROUP_TOPIC_PREFIX)
-    return not (topic in SYSTEM_TOPICS or topic.startswith(prefixes) or is_system_group(group))
+    return is_users_topic(topic) and not is_system_group(group)
 
 
 def require_groups(

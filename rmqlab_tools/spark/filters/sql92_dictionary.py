@@ -190,10 +190,9 @@ class DictionaryFilter:
         if len(self.leaves) > _MOST_LEAVES:
             return of_key[self.joined(lambda leaf: Outcomes.of(np.asarray(codes(leaf, _ITSELF), np.uint8)), join).codes]
         # The outcomes of all leaves of a row are one number, and a table has the answer of each such number.
-        kind = np.uint8 if len(self.leaves) * _BITS <= 8 else np.uint16
-        keys: Keys = np.zeros(table.num_rows, kind)
+        keys = np.zeros(table.num_rows, np.uint16)
         for number, leaf in enumerate(self.leaves):
-            keys |= codes(leaf, (_ITSELF.astype(kind) << (number * _BITS)).astype(kind))
+            keys |= codes(leaf, np.left_shift(_ITSELF, number * _BITS, dtype=np.uint16))
         return of_key[self._joined_codes].take(keys)
 
     @cached_property

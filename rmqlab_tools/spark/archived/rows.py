@@ -1,0 +1,188 @@
+"""The messages of an archive that a subscription gets, or all of them with a column that says which, as a frame.
+
+A batch gives Spark's workers names of files and parts of them. A stream gives them what `archive.json` has named since
+the last time, so a file counts there from the same moment on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from rmqlab.errors import BadInput, there_are
+from rmqlab.files import json_value
+from rmqlab.language import _
+from rmqlab_tools.spark.archived.manifest import Place, chosen, read_contents
+from rmqlab_tools.spark.archived.matching import Part, Span, Wanted, parts_of, read_parts, tasks_of, tasks_wanted
+from rmqlab_tools.spark.archived.pivoted_files import PivotedFile
+from rmqlab_tools.spark.archived.property_columns import OURS
+from rmqlab_tools.spark.archived.queue_hours import STORED
+from rmqlab_tools.spark.files.tasks import freeze_loaded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+    from rmqlab_tools.spark.archived.manifest import ArchivedFile
+
+FORMAT: Final = "rocketmq-archive"
+COLUMNS: Final = {
+    "topic": pa.string(), "queueId": pa.int32(), "queueOffset": pa.int64(), "storeTimestamp": pa.int64(),
+    "physicalOffset": pa.int64(),
+}  # fmt: skip
+"""What is known of a message, beside its properties."""
+DECIDED: Final = "wanted"
+"""The column that says whether the consumer gets the message, where all messages are asked for."""
+
+
+class Question(NamedTuple):
+    """Which messages of an archive are asked for, and what of them."""
+
+    archive: str
+    wanted: Wanted
+    columns: tuple[str, ...] = tuple(COLUMNS)
+    everything: bool = False
+    topics: tuple[str, ...] = ()
+    since: int | None = None
+    until: int | None = None
+
+    def checked(self) -> Question:
+        """This, if it can be answered.
+
+        Raises:
+            BadInput: no such column, another kind than TAG and SQL92.
+            MQFilterException: the broker refuses the condition.
+        """
+        if not self.columns and not self.everything:
+            raise BadInput(_("columns: at least one is needed"))
+        for name in self.columns:
+            if name not in COLUMNS:
+                raise BadInput(_("no column {name}", name=f"{name!r}") + str(there_are(name, COLUMNS)))
+        self.wanted.filter()
+        return self
+
+    def schema(self) -> pa.Schema:
+        """The columns of the answer."""
+        fields = [(name, COLUMNS[name]) for name in self.columns]
+        return pa.schema([*fields, *([(DECIDED, pa.bool_())] if self.everything else [])])
+
+    def parts(self, place: Place, files: Sequence[ArchivedFile], tasks: int) -> list[Part]:
+        """The work on some files."""
+        return parts_of(place, files, tasks, Span(self.since, self.until))
+
+    def answer(self, parts: Iterator[Part]) -> Iterator[pa.RecordBatch]:
+        """Read parts of files; rows in the order of the files."""
+        decided, schema = self.wanted.filter(), self.schema()
+        names = [OURS + name for name in self.columns if name != "topic"]
+        for part in parts:
+            file = PivotedFile(part.path, decided.value_names, decided.presence_names)
+            for table in file.read(part.part, part.parts, [*names, *([] if part.span is None else [STORED])]):
+                flags = decided.matches(table)
+                known = {name.removeprefix(OURS): table[name] for name in names} | {DECIDED: pa.array(flags)}
+                kept = None if part.span is None else part.span.covers(table)
+                if not self.everything:
+                    kept = flags if kept is None else flags & kept
+                if "topic" in self.columns:
+                    known["topic"] = pa.repeat(part.topic, table.num_rows)
+                rows = pa.table([known[name] for name in schema.names], schema=schema)
+                yield from (rows if kept is None else rows.filter(pa.array(kept))).to_batches()
+
+
+def rows_of(session: SparkSession, question: Question) -> DataFrame:
+    """The answer of a batch, from what the archive has now.
+
+    Raises:
+        BadInput: no archive, a topic that it does not have.
+    """
+    place = Place.of(question.archive)
+    files = chosen(read_contents(place, question.archive), question.topics, question.since, question.until)
+    work = question.parts(place, files, tasks_of(session))
+
+    def select(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return question.answer(read_parts(batches, work))
+
+    numbers = session.range(0, len(work), 1, tasks_wanted(session, work))
+    return numbers.mapInArrow(select, from_arrow_schema(question.schema()))
+
+
+def stream_of(session: SparkSession, question: Question) -> DataFrame:
+    """The answer as a stream: what the archive has, then what runs of `rmqlab.archive` add.
+
+    Raises:
+        BadInput: no archive.
+    """
+    read_contents(Place.of(question.archive), question.archive)
+    session.dataSource.register(ArchiveSource)
+    options = {"question": _packed(question), "tasks": str(tasks_of(session))}
+    return session.readStream.format(FORMAT).options(**options).load()
+
+
+def _packed(question: Question) -> str:
+    import msgspec
+
+    return msgspec.json.encode(question._asdict()).decode()
+
+
+class ArchiveSource(DataSource):
+    """The format `rocketmq-archive`: the stream of `rmqlab.spark.matching`, which sets its options."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        super().__init__(dict(options))
+        asked: dict[str, Any] = json_value(options["question"].encode())
+        asked |= {name: tuple(asked[name]) for name in ("columns", "topics")} | {"wanted": Wanted(*asked["wanted"])}
+        self._question, self._tasks = Question(**asked), int(options["tasks"])
+
+    @classmethod
+    def name(cls) -> str:
+        """The name of the format."""
+        return FORMAT
+
+    def schema(self) -> StructType:
+        """The columns of the answer."""
+        return from_arrow_schema(self._question.schema())
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's names
+        """What reads a stream."""
+        return ArchiveStream(self._question, self._tasks)
+
+
+class ArchiveStream(DataSourceStreamReader):
+    """Reads what an archive has, then what is added. An offset has, by store, the commit log offset that is reached."""
+
+    def __init__(self, question: Question, tasks: int) -> None:
+        self._question, self._tasks = question, tasks
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802
+        """Where a new query begins: at the beginning."""
+        return {}
+
+    def latestOffset(self, start: dict[str, int] | None = None, limit: Any = None) -> dict[str, int]:  # noqa: N802
+        """What the archive has now."""
+        where = self._question.archive
+        return {key: store.reached for key, store in read_contents(Place.of(where), where).stores.items()}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+        """The files between two offsets, a partition for each task."""
+        question = self._question
+        place = Place.of(question.archive)
+        contents = read_contents(place, question.archive)
+        contents.files = [
+            file for file in contents.files if start.get(file.store, 0) <= file.low < end.get(file.store, 0)
+        ]
+        known = {file.topic for file in contents.files}
+        topics = tuple(topic for topic in question.topics if topic in known)
+        no_topic = question.topics and not topics
+        files = [] if no_topic else chosen(contents, topics, question.since, question.until)
+        work = question.parts(place, files, self._tasks)
+        count = max(1, min(self._tasks, len(work)))
+        return [InputPartition(work[number::count]) for number in range(count)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of one partition."""
+        yield from self._question.answer(iter(partition.value))
+        freeze_loaded()
