@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import tempfile
 import weakref
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from time import process_time
 from typing import TYPE_CHECKING, Final
@@ -20,6 +20,7 @@ from rmqlab.filter.sql92.compiler import compile_sql92
 from rmqlab.message.properties import string_to_properties
 from rmqlab.protocol.subscription_data import build_subscription_data
 from tests.proof.bench.benchmark import Benchmark, Measurement
+from tests.proof.bench.databases import by_duckdb, by_polars
 from tests.proof.real.filter import RealFilter
 
 if TYPE_CHECKING:
@@ -80,8 +81,10 @@ class SparkBench:
     @cached_property
     def paths(self) -> list[str]:
         """The files. Making them lets the real filter see every message."""
-        from tests.proof.bench.messages import make_file
+        from rmqlab_tools.spark.archived.manifest import ArchivedFile, Contents, Place, write_contents
+        from tests.proof.bench.messages import BEGIN_MS, DAY_MS, make_file
 
+        files: list[ArchivedFile] = []
         folder = tempfile.TemporaryDirectory(prefix="rmqlab-bench-")
         weakref.finalize(self, folder.cleanup)
         self._matched = dict.fromkeys((*EXPRESSIONS.values(), SUBSCRIPTION), 0)
@@ -89,11 +92,15 @@ class SparkBench:
         for number in range(-(-self.messages // _IN_A_FILE)):
             made = make_file(Path(folder.name), number, min(_IN_A_FILE, self.messages - number * _IN_A_FILE))
             paths.append(made.path)
+            files.append(
+                ArchivedFile(Path(made.path).name, "bench", TOPIC, len(made.encoded), BEGIN_MS, BEGIN_MS + DAY_MS, 0, 1)
+            )
             self._encoded = made.encoded
             self._java.load(made.encoded)
             for expression in EXPRESSIONS.values():
                 self._matched[expression] += self._java.decode_and_evaluate(expression).matched
             self._matched[SUBSCRIPTION] += self._java.match_tags(SUBSCRIPTION).matched
+        write_contents(Place.of(folder.name), Contents(files=files))
         return paths
 
     def real(self, *, few: bool = False) -> RealFilter:
@@ -131,6 +138,27 @@ class SparkBench:
         """Filter as `rmqlab.match` does: threads of this process count by queue and hour."""
         paths = self.paths
         return self.timed(expression, lambda: _matched(None, paths, expression))
+
+    def by_database(self, query: Callable[[Sequence[str], str], tuple[int, int]], name: str) -> Measurement:
+        """Ask DuckDB or Polars on one thread. Its answer is not compared: it is another one."""
+        paths = self.paths
+        begin = process_time()
+        messages, _ = query(paths, name)
+        return messages, process_time() - begin
+
+    def on_flags(self, expression: str) -> Measurement:
+        """Have every message with a column that says whether it matches, as `rmqlab.spark.matching` makes it."""
+        from pyspark.sql import functions as F  # noqa: N812
+
+        from rmqlab_tools.spark import matching
+
+        archive, session = Path(self.paths[0]).parent, self.session
+
+        def count() -> tuple[int, int]:
+            frame = matching(session, archive, expression, "SQL92", columns=(), everything=True)
+            return _count(frame, F.col("wanted"))
+
+        return self.timed(expression, count)
 
     def on_columns(self, expression: str) -> Measurement:
         """Filter by a Spark column on pivoted columns."""
@@ -231,6 +259,24 @@ def filter_benchmarks(messages: int = MESSAGES) -> tuple[Benchmark, ...]:
             Benchmark(
                 f"spark-filter-{name}", f"SQL92 {name} on Spark over dictionary-coded Parquet files, a core",
                 "messages/s", real, one(bench.on_files, expression), one(bench.java_filters, expression),
+            )
+            for name, expression in EXPRESSIONS.items()
+        ),
+        *(
+            Benchmark(
+                f"match-{database}-{name}", f"SQL92 {name} by rmqlab.match over dictionary-coded Parquet files, a core",
+                "messages/s", f"{words} over the same files, one thread; not RocketMQ's answers",
+                one(bench.in_process, expression), partial(bench.by_database, query, name),
+            )
+            for database, words, query in (
+                ("duckdb", "DuckDB with try_cast", by_duckdb), ("polars", "Polars with strict=False", by_polars),
+            )
+            for name, expression in EXPRESSIONS.items()
+        ),
+        *(
+            Benchmark(
+                f"spark-flags-{name}", f"SQL92 {name} as a column of rmqlab.spark.matching over the same files, a core",
+                "messages/s", real, one(bench.on_flags, expression), one(bench.java_filters, expression),
             )
             for name, expression in EXPRESSIONS.items()
         ),

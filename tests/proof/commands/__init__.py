@@ -45,7 +45,7 @@ VERBS: dict[str, dict[str, Any]] = {
         "help": N_("the benchmarks, as rates and ratios measured in one run"),
         "statuses": {0: N_("it was measured")},
         "example": "bench eight --runs 1",
-        "extras": ("notebook", "spark", "java"),
+        "extras": ("notebook", "spark", "bench", "java"),
     },
     "stress": {
         "help": N_("a broker killed under load, clients that misbehave, mutated frames: is anything lost?"),
@@ -93,6 +93,18 @@ VERBS: dict[str, dict[str, Any]] = {
         "help": N_("every check: pytest, the committed notebooks, ruff and mypy"),
         "statuses": {0: N_("every check passed"), 1: N_("one did not")},
         "example": "test tests/filter -q",
-        "extras": ("completion", "doctor", "notebook", "site", "source", "spark", "test", "tls", "workshop", "java"),
+        "extras": (
+            "bench",
+            "completion",
+            "doctor",
+            "notebook",
+            "site",
+            "source",
+            "spark",
+            "test",
+            "tls",
+            "workshop",
+            "java",
+        ),
     },
 }
