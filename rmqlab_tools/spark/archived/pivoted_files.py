@@ -5,7 +5,7 @@ column with few distinct values is stored as a dictionary and codes; next to a c
 named after it with `?` at the end (no property of a SQL92 filter can be called so), for filters that only ask whether
 the property is there. An absent property is NULL.
 
-Beside a dictionary stand its codes as numbers, too: `#code:NAME`, where the code behind the last value is absence, and
+Beside a dictionary stand its codes as numbers, too: `#code:NAME`, where the code after the last value is absence, and
 the values in the file's metadata. Numbers without a NULL are read in a third of the time that texts with NULLs take.
 
 A column `#properties` is a map of what has no column of its own (`property_columns`).
@@ -72,7 +72,7 @@ def write_pivoted(table: pa.Table, path: str, filesystem: pa.fs.FileSystem | Non
 
 
 def _codes_of(column: pa.ChunkedArray) -> tuple[pa.Array, bytes]:
-    """The place of each row's value among the distinct ones, absence being behind the last; these as JSON."""
+    """The place of each row's value among the distinct ones, absence being after the last; these as JSON."""
     texts = column if not pa.types.is_dictionary(column.type) else column.cast(column.type.value_type)
     encoded = texts.combine_chunks().dictionary_encode()
     values = encoded.dictionary.to_pylist()

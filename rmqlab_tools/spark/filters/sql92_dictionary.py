@@ -38,7 +38,7 @@ PRESENCE = "?"
 class DictionaryColumn(NamedTuple):
     """The distinct `values`, the place among them of each row, and the rows where a value is `there`.
 
-    Without `there` a row without a value has the place behind the last one.
+    Without `there` a row without a value has the place after the last one.
     """
 
     values: list[Any]
@@ -53,7 +53,7 @@ class DictionaryColumn(NamedTuple):
         return np.asarray(chosen * self.there + codes[-1] * ~self.there)
 
     def all_places(self) -> NDArray[np.int32] | NDArray[np.uint8]:
-        """The place of each row, absence being the one behind the last value."""
+        """The place of each row, absence being the one after the last value."""
         if self.there is None:
             return self.places
         return np.where(self.there, self.places, np.int32(len(self.values)))
