@@ -57,11 +57,12 @@ def by_duckdb(paths: Sequence[str], name: str) -> tuple[int, int]:
     import duckdb
 
     with duckdb.connect(config={"threads": 1}) as connection:
-        row = connection.execute(
-            f"SELECT count(*), count(*) FILTER (WHERE {SQL[name]}) FROM read_parquet(?)",  # noqa: S608 - our own
-            [list(paths)],
-        ).fetchone()
-    return (0, 0) if row is None else (row[0], row[1])
+        # WHERE, and not FILTER: only so does DuckDB ask once for each value of a dictionary.
+        query = "SELECT count(*) FROM read_parquet(?)"
+        counts = [
+            connection.execute(text, [list(paths)]).fetchall()[0][0] for text in (query, f"{query} WHERE {SQL[name]}")
+        ]
+    return counts[0], counts[1]
 
 
 def by_polars(paths: Sequence[str], name: str) -> tuple[int, int]:
