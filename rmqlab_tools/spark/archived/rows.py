@@ -62,7 +62,7 @@ class Question(NamedTuple):
             raise BadInput(_("columns: at least one is needed"))
         for name in self.columns:
             if name not in COLUMNS:
-                raise BadInput(_("no column {name}", name=f"{name!r}") + str(there_are(name, COLUMNS)))
+                raise BadInput(_("no column {name}{known}", name=f"{name!r}", known=there_are(name, COLUMNS)))
         self.wanted.filter()
         return self
 
