@@ -283,4 +283,4 @@ def _is_worth_helpers(tasks: Sequence[_Task]) -> bool:
 
 
 def _unheard(_text: str) -> None:
-    """Nobody wants to hear how far it is."""
+    """Progress is not asked for."""

@@ -189,7 +189,7 @@ class _Window:
         return np.frombuffer(self._room, np.uint8)[: self._end - self.begin]
 
     def bring_more(self, at: int, *, is_cut: bool) -> bool:
-        """Read on from `at`, if a record that begins there goes on in the file behind the stretch's end."""
+        """Read on from `at`, if a record that begins there goes on in the file past the end of the stretch."""
         if not is_cut or self._end >= self.size:
             return False
         head = self._room[at - self.begin : min(at + 4, self._end) - self.begin]
@@ -275,7 +275,7 @@ class _Fetched:
         return self.size > before
 
     def is_record_by_now(self, _at: int, _base: int) -> bool:
-        """Nobody writes into an object that is stored."""
+        """A stored object does not change."""
         return False
 
     def is_record(self, at: int, base: int) -> bool:
