@@ -226,7 +226,9 @@ class SparkBench:
 def _matched(session: SparkSession | None, paths: Sequence[str], expression: str) -> tuple[int, int]:
     from rmqlab_tools.spark.archived.matching import Part, Wanted, counted
 
-    table = counted([Part(path, TOPIC, 0, 1) for path in paths], Wanted(expression, "SQL92"), session=session)
+    table = counted(
+        [Part(path, TOPIC, 0, 1, messages=_IN_A_FILE) for path in paths], Wanted(expression, "SQL92"), session=session
+    )
     return sum(table["messages"].to_pylist()), sum(table["matched"].to_pylist())
 
 
