@@ -34,7 +34,9 @@ _ARCHIVE = {
     "rmqlab_tools.spark.session:open_session",
     "rmqlab_tools.spark.session:running_session", "tests.proof.class_archive:_train",
 }  # fmt: skip
-NOT_CALLED = {"site": _RUNNING, "catalogue": _RUNNING, "notebook": _ARCHIVE}
+# Of stores below an address, by the names of methods that paths have too: neither verb reads a store.
+_ADDRESSES = {f"rmqlab_tools.spark.files.addresses:{name}" for name in ("_opened", "_infos")}
+NOT_CALLED = {"profile": _ADDRESSES, "site": _RUNNING | _ADDRESSES, "catalogue": _RUNNING, "notebook": _ARCHIVE}
 
 
 def listed(*extras):

@@ -110,7 +110,9 @@ VERBS = {
         _("which messages of a store directory were lost, to whom, and why"),
         {0: _("nothing was lost"), 3: _("messages were lost"), 4: _("too little is known to say")},
         "audit data/golden/broker-4.8.0/audit --out report",
-        extras=("spark", "java"),
+        extras=("spark",),
+        options=("--spark",),
+        option_extras=("spark", "java"),
     ),
     "archive": Verb(
         _("keep a store's messages as Parquet files, a folder for each topic and day; again: add what is new"),
