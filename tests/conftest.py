@@ -40,6 +40,7 @@ ASKS_FOR_SPARK = re.compile(r"^def \w+\((?:\w+, )*spark\b", re.MULTILINE)
 NOTEBOOK_ON_SPARK = re.compile(r"\brmqlab\.spark\(")
 # One session, or one JVM for several: what is warm does in one second what a new one does in ten.
 INTEROP, SPARK, CONNECT, JVM = "tests/interop", "the Spark session", "one Connect server", "one JVM"
+ROOMS = ("rmqlab", "rmqlab_tools", "tests")
 KERNEL_PORTS = range(10_000, 20_000)  # below those that real brokers get, and Linux, macOS and Windows give away
 CONNECT_READY_S = 90  # on a machine with other work
 # The lessons that open a session where they are told to; what they do on this machine is compared strictly.
@@ -194,6 +195,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.add_marker(tier)
     # The longest work comes first, so that no core waits at the end for the other one.
     items.sort(key=lambda item: (_scope(item.nodeid) not in {INTEROP, SPARK, CONNECT, JVM}, TIERS.index(tiers[item])))
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist starts its processes
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Compile what all processes import."""
+    config = session.config
+    if not sys.dont_write_bytecode and not hasattr(config, "workerinput") and config.getoption("numprocesses", None):
+        from tests.proof.compiled_tests import compile_modules
+
+        compile_modules(config, sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py")))
 
 
 def _keep_ports_of_kernels_apart() -> None:
