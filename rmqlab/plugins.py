@@ -12,7 +12,7 @@ FRONT_DOOR = {
     "archive": "spark.archive_store", "audit": "spark.audit_store", "broken": "course.mutants",
     "check": "course.check", "doctor": "doctor.doctor",
     "explain": "doctor.evidence.door", "explore": "verbs", "ExpressionWarning": "search.expressions.remarks",
-    "guess": "course.progress", "lint": "verbs", "match": "spark.archive_store",
+    "guess": "course.progress", "lint": "verbs", "match": "spark.match_archive",
     "matrix": "spark.matrix.matrix", "mine": "course.mine", "need": "extras", "plan": "verbs",
     "progress": "course.progress", "quiz": "course.quiz", "read_store": "spark", "replay": "verbs",
     "reproduce": "verbs", "rules_between": "show.rule_differences", "serve": "live.serve", "show": "show",

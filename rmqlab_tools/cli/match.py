@@ -49,7 +49,7 @@ def run(args: Namespace) -> int:
         BadInput: what cannot be used.
     """
     from rmqlab.protocol.subscription_data import SQL92, TAG
-    from rmqlab_tools.spark.archive_store import match, require_order
+    from rmqlab_tools.spark.match_archive import match, require_order
     from rmqlab_tools.spark.session import ADDRESS_SETTING, open_session, require_address
 
     on_spark = args.spark is not None or ADDRESS_SETTING in os.environ

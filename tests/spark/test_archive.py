@@ -189,6 +189,107 @@ def test_what_was_written_since_is_added_and_what_a_killed_run_left_is_taken_awa
         rmqlab.archive(store, out, session=spark)
 
 
+def written(folder, name, numbers, *, queue=0, seed=0):
+    """The store of broker `name`, "" for none, with a message of each number; `seed` makes the bytes differ."""
+    log = LogMaker(size=1_000)
+    for number in numbers:
+        log.add("T", str(seed).encode(), queue=queue, properties={"TAGS": f"t{number % 2}"}, stored=number)
+    if name:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "broker.conf").write_text(f"brokerName={name}\n")
+    return log.write(folder / "store")
+
+
+def test_a_queue_is_one_of_a_broker(spark, tmp_path, capsys):
+    """Two brokers have a queue 0 each; of one broker nothing says whose it is."""
+    first, second = written(tmp_path / "a", "broker-a", range(5)), written(tmp_path / "b", "broker-b", range(8))
+    out = tmp_path / "archive"
+    rmqlab.archive(first, out, session=spark)
+    alone = rmqlab.match(out, "t0", changed="t1")
+    assert list(alone.rows[0])[:2] == ["topic", "queueId"]
+    assert "brokers" not in alone.as_json()
+    assert "broker" not in {*alone.examples["lost"][0]} | {*map(str, alone.table().headers)}
+    rmqlab.archive(second, out, session=spark)
+    for session in (None, spark):
+        both = rmqlab.match(out, "t0", changed="t1", session=session)
+        figures = [
+            (row["broker"], row["queueId"], *(row[name] for name in ("messages", "matched", "lost", "gained")))
+            for row in both.rows
+        ]
+        assert figures == [("broker-a", 0, 5, 3, 3, 2), ("broker-b", 0, 8, 4, 4, 4)]
+        assert both.as_json()["brokers"] == ["broker-a", "broker-b"]
+        assert {message["broker"] for message in both.examples["gained"]} <= {"broker-a", "broker-b"}
+    assert cli.main(["match", str(out), "t0"]) == 0
+    assert "broker-b" in capsys.readouterr().out
+    found = matching(spark, out, "t0", columns=["broker", "queueOffset"]).collect()
+    assert Counter(row.broker for row in found) == {"broker-a": 3, "broker-b": 4}
+
+
+def test_a_copy_that_comes_in_a_later_run_is_recognised(spark, tmp_path):
+    """A slave's, a backup's: what it has beyond the first one's end is new, and nothing counts twice."""
+    master, slave = written(tmp_path / "m", "broker-a", range(20)), written(tmp_path / "s", "broker-a", range(26))
+    out = tmp_path / "archive"
+    rmqlab.archive(master, out, session=spark)
+    kept = rmqlab.archive(slave, out, session=spark)
+    assert (kept.new, kept.messages) == (6, 26)
+    (same,) = kept.same_logs
+    assert (same.shown, same.of, same.broker) == (str(slave), str(master), "broker-a")
+    assert kept.lines()[0].startswith(f"{slave} has the log of {master} (broker broker-a), which was archived up to")
+    assert kept.as_json()["same_logs"] == [same._asdict()]
+    # One that lags behind, one without a name, and one whose first files are gone already.
+    lags, late = written(tmp_path / "l", "", range(7)), written(tmp_path / "late", "", range(30))
+    for file in sorted((late / "commitlog").iterdir())[:2]:
+        file.unlink()
+    for store, new in ((lags, 0), (late, 4)):
+        kept = rmqlab.archive(store, out, session=spark)
+        assert (kept.new, len(kept.same_logs)) == (new, 1)
+    written(tmp_path / "m", "broker-a", range(31))
+    kept = rmqlab.archive(master, out, session=spark)
+    assert (kept.new, kept.messages, kept.same_logs, kept.damaged_bytes) == (1, 31, (), 0)
+    assert [row["messages"] for row in rmqlab.match(out, "*").rows] == [31]
+
+
+def test_a_log_that_is_not_known_for_the_same_is_refused(spark, tmp_path):
+    out = tmp_path / "archive"
+    first = written(tmp_path / "a", "broker-a", range(20))
+    rmqlab.archive(first, out, session=spark)
+    before = (out / "archive.json").read_bytes()
+    other = written(tmp_path / "other", "broker-a", range(20), seed=1)
+    with pytest.raises(BadInput, match="both of broker broker-a, and nothing shows that they have one log"):
+        rmqlab.archive(other, out, session=spark)
+    apart = written(tmp_path / "apart", "broker-a", range(24))
+    last = sorted((apart / "commitlog").iterdir())[2]
+    for file in (last, first / "commitlog" / last.name):
+        assert file.stat().st_size
+    reached = json.loads(before)["stores"].popitem()[1]["reached"]
+    file = apart / "commitlog" / f"{reached // 1_000 * 1_000:020}"
+    data = bytearray(file.read_bytes())
+    data[reached % 1_000 - 1] ^= 1
+    file.write_bytes(data)
+    with pytest.raises(BadInput, match="went apart when a slave became master"):
+        rmqlab.archive(apart, out, session=spark)
+    written(tmp_path / "a", "broker-a", range(24), seed=1)
+    with pytest.raises(BadInput, match="other bytes than the one that was archived from there"):
+        rmqlab.archive(first, out, session=spark)
+    assert (out / "archive.json").read_bytes() == before
+    named = rmqlab.archive({"broker-b": other}, out, session=spark)
+    assert (named.new, named.same_logs) == (20, ())
+
+
+def test_an_archive_of_an_older_rmqlab_is_read_and_goes_on(spark, tmp_path):
+    """It knows neither brokers nor samples; both come with the next run."""
+    store, out = written(tmp_path / "a", "broker-a", range(9)), tmp_path / "archive"
+    rmqlab.archive(store, out, session=spark)
+    contents = json.loads((out / "archive.json").read_bytes())
+    (known,) = contents["stores"].values()
+    wanted = {name: known.pop(name) for name in ("broker", "samples")}
+    (out / "archive.json").write_text(json.dumps(contents))
+    assert rmqlab.match(out, "t0").total("matched") == 5
+    assert rmqlab.archive(store, out, session=spark).new == 0
+    (known,) = json.loads((out / "archive.json").read_bytes())["stores"].values()
+    assert {name: known[name] for name in wanted} == wanted
+
+
 def test_a_damaged_part_of_the_log_is_counted_and_said(spark, tmp_path):
     log = LogMaker()
     for number in range(6):

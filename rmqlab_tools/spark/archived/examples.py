@@ -27,8 +27,8 @@ def examples_of(
     """By `lost` and `gained` the first few messages, in the order of the files.
 
     `counts`: by these two names how many there are by topic, so that nothing is read where there is none. A message
-    has topic, queueId, queueOffset, storeTimestamp (epoch ms), physicalOffset, and `properties`: those whose values
-    the subscriptions ask for, without absent ones.
+    has topic, broker, queueId, queueOffset, storeTimestamp (epoch ms), physicalOffset, and `properties`: those whose
+    values the subscriptions ask for, without absent ones.
     """
     filters = filters_of(wanted, changed)
     names = list(dict.fromkeys(name for each in filters for name in each.value_names))
@@ -51,10 +51,15 @@ def examples_of(
                 rows = table.select([name for name in table.column_names if not name.endswith("?")]).take(
                     pa.array(places)
                 )
-                examples[kind] += [_message(part.topic, row, names) for row in rows.to_pylist()]
+                examples[kind] += [_message(part, row, names) for row in rows.to_pylist()]
     return examples
 
 
-def _message(topic: str, row: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+def _message(part: Part, row: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
     own = {name: row[OURS + name] for name in _OWN}
-    return {"topic": topic, **own, "properties": {name: row[name] for name in names if row.get(name) is not None}}
+    return {
+        "topic": part.topic,
+        "broker": part.broker,
+        **own,
+        "properties": {name: row[name] for name in names if row.get(name) is not None},
+    }

@@ -16,7 +16,7 @@ from rmqlab.errors import BadInput
 from rmqlab.files import atomic_write, json_value, reason_of
 from rmqlab.language import _
 from rmqlab.message.topics import is_users_topic
-from rmqlab_tools.spark.files.addresses import filesystem_of
+from rmqlab_tools.spark.files.addresses import filesystem_of, is_address, shown_address
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,12 +41,37 @@ class ArchivedFile(msgspec.Struct, frozen=True):
     high: int
 
 
+class Sample(msgspec.Struct, frozen=True):
+    """Bytes of a commit log, from its offset on: their number and their SHA-256."""
+
+    offset: int
+    size: int
+    sha256: str
+
+
 class ArchivedStore(msgspec.Struct, frozen=True):
-    """A store: where it lay, the commit log offset up to which it was read, and bytes of it that were no records."""
+    """A store: where it lay, the commit log offset up to which it was read, and bytes of it that were no records.
+
+    `broker` is its broker's name, "" where it is not known. `samples` are bytes of the log that tell it from others:
+    its first record when it was archived first, and the last ones up to `reached`. An archive of an older rmqlab has
+    neither.
+    """
 
     place: str
     reached: int
     damaged_bytes: int = 0
+    broker: str = ""
+    samples: list[Sample] = []
+
+    @property
+    def shown(self) -> str:
+        """Where it lay, as people may see it."""
+        return shown_address(self.place) if is_address(self.place) else self.place
+
+    @property
+    def label(self) -> str:
+        """How its queues are told from others': the broker's name, else where the store lay."""
+        return self.broker or self.shown
 
 
 class Contents(msgspec.Struct):
@@ -55,6 +80,10 @@ class Contents(msgspec.Struct):
     format: str = FORMAT
     stores: dict[str, ArchivedStore] = {}
     files: list[ArchivedFile] = []
+
+    def labels(self) -> dict[str, str]:
+        """Whose the files are, by the store's key."""
+        return {file.store: self.stores[file.store].label for file in self.files if file.store in self.stores}
 
 
 class Place(NamedTuple):

@@ -24,7 +24,7 @@ from rmqlab_tools.spark.files.tasks import freeze_loaded
 from rmqlab_tools.spark.filters.sql92_dictionary import DictionaryFilter, column_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
     from pyspark.sql import SparkSession
@@ -34,15 +34,16 @@ if TYPE_CHECKING:
     Flags = NDArray[np.bool_]
     Batches = Iterator[pa.RecordBatch]
 
-_PLACES: Final = ("topic", "queueId", "hour")
+_PLACES: Final = ("topic", "broker", "queueId", "hour")
 _FIGURES: Final = ("messages", "matched", "lost", "gained")
 _COUNT_SCHEMA: Final = pa.schema(
-    [("topic", pa.string()), ("queueId", pa.int32()), ("hour", pa.int64())]
+    [("topic", pa.string()), ("broker", pa.string()), ("queueId", pa.int32()), ("hour", pa.int64())]
     + [(name, pa.int64()) for name in _FIGURES]
     + [("error", pa.string())]
 )
 _COUNTS: Final = (
-    "topic string, queueId int, hour bigint, messages bigint, matched bigint, lost bigint, gained bigint, error string"
+    "topic string, broker string, queueId int, hour bigint, messages bigint, matched bigint, lost bigint, "
+    "gained bigint, error string"
 )
 TASK_MESSAGES: Final = 4_000_000
 """A task of Spark takes so many messages, if there are so many: a second one starts for as long as it counts them."""
@@ -104,7 +105,8 @@ class TagFilter:
 class Part(NamedTuple):
     """A part of a file that one task looks at: every `parts`-th row group from the `part`-th on.
 
-    `span`: the store times that count, None if all of the file's do. `messages`: about how many they are.
+    `span`: the store times that count, None if all of the file's do. `messages`: about how many they are. `broker`:
+    whose queues they are in.
     """
 
     path: str
@@ -113,6 +115,7 @@ class Part(NamedTuple):
     parts: int
     span: Span | None = None
     messages: int = TASK_MESSAGES
+    broker: str = ""
 
 
 class Span(NamedTuple):
@@ -134,8 +137,13 @@ class Span(NamedTuple):
         return np.asarray((times >= (times if low is None else low)) & (times <= (times if high is None else high)))
 
 
-def parts_of(place: Place, files: Iterable[ArchivedFile], tasks: int, span: Span) -> list[Part]:
-    """The work: each file, or so many parts of it that every task has something to do."""
+def parts_of(
+    place: Place, files: Iterable[ArchivedFile], tasks: int, span: Span, brokers: Mapping[str, str]
+) -> list[Part]:
+    """The work: each file, or so many parts of it that every task has something to do.
+
+    `brokers`: whose the files are, by the store's key.
+    """
     listed = list(files)
     parts = max(1, -(-tasks // max(len(listed), 1)))
     return [
@@ -146,6 +154,7 @@ def parts_of(place: Place, files: Iterable[ArchivedFile], tasks: int, span: Span
             parts,
             None if span.has(file) else span,
             file.messages // parts,
+            brokers.get(file.store, ""),
         )
         for file in listed
         for number in range(parts)
@@ -155,7 +164,7 @@ def parts_of(place: Place, files: Iterable[ArchivedFile], tasks: int, span: Span
 def counted(
     work: Sequence[Part], wanted: Wanted, changed: Wanted | None = None, session: SparkSession | None = None
 ) -> pa.Table:
-    """By topic, queue and hour: messages, those that match, and with `changed` those that it loses and gains.
+    """By topic, broker, queue and hour: messages, those that match, and with `changed` those that it loses and gains.
 
     Without a session threads of this process do it: a job of Spark costs more than to look at some million messages.
 
@@ -211,6 +220,7 @@ def _count(part: Part, filters: Sequence[ColumnFilter]) -> pa.RecordBatch:
         figures[number, : len(counts)] = counts
     columns = [
         [part.topic] * len(rows),
+        [part.broker] * len(rows),
         [queue for queue, _hour in rows],
         [hour * HOUR_MS for _queue, hour in rows],
         *figures.T,

@@ -33,9 +33,10 @@ if TYPE_CHECKING:
 FORMAT: Final = "rocketmq-archive"
 COLUMNS: Final = {
     "topic": pa.string(), "queueId": pa.int32(), "queueOffset": pa.int64(), "storeTimestamp": pa.int64(),
-    "physicalOffset": pa.int64(),
+    "physicalOffset": pa.int64(), "broker": pa.string(),
 }  # fmt: skip
 """What is known of a message, beside its properties."""
+_OF_FILE: Final = ("topic", "broker")
 DECIDED: Final = "wanted"
 """The column that says whether the consumer gets the message, where all messages are asked for."""
 
@@ -71,14 +72,14 @@ class Question(NamedTuple):
         fields = [(name, COLUMNS[name]) for name in self.columns]
         return pa.schema([*fields, *([(DECIDED, pa.bool_())] if self.everything else [])])
 
-    def parts(self, place: Place, files: Sequence[ArchivedFile], tasks: int) -> list[Part]:
-        """The work on some files."""
-        return parts_of(place, files, tasks, Span(self.since, self.until))
+    def parts(self, place: Place, files: Sequence[ArchivedFile], tasks: int, brokers: Mapping[str, str]) -> list[Part]:
+        """The work on some files; `brokers`: whose they are, by the store's key."""
+        return parts_of(place, files, tasks, Span(self.since, self.until), brokers)
 
     def answer(self, parts: Iterator[Part]) -> Iterator[pa.RecordBatch]:
         """Read parts of files; rows in the order of the files."""
         decided, schema = self.wanted.filter(), self.schema()
-        names = [OURS + name for name in self.columns if name != "topic"]
+        names = [OURS + name for name in self.columns if name not in _OF_FILE]
         for part in parts:
             file = PivotedFile(part.path, decided.value_names, decided.presence_names)
             for table in file.read(part.part, part.parts, [*names, *([] if part.span is None else [STORED])]):
@@ -87,8 +88,9 @@ class Question(NamedTuple):
                 kept = None if part.span is None else part.span.covers(table)
                 if not self.everything:
                     kept = flags if kept is None else flags & kept
-                if "topic" in self.columns:
-                    known["topic"] = pa.repeat(part.topic, table.num_rows)
+                for name in _OF_FILE:
+                    if name in self.columns:
+                        known[name] = pa.repeat(getattr(part, name), table.num_rows)
                 rows = pa.table([known[name] for name in schema.names], schema=schema)
                 yield from (rows if kept is None else rows.filter(pa.array(kept))).to_batches()
 
@@ -100,8 +102,9 @@ def rows_of(session: SparkSession, question: Question) -> DataFrame:
         BadInput: no archive, a topic that it does not have.
     """
     place = Place.of(question.archive)
-    files = chosen(read_contents(place, question.archive), question.topics, question.since, question.until)
-    work = question.parts(place, files, tasks_of(session))
+    contents = read_contents(place, question.archive)
+    files = chosen(contents, question.topics, question.since, question.until)
+    work = question.parts(place, files, tasks_of(session), contents.labels())
 
     def select(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return question.answer(read_parts(batches, work))
@@ -178,7 +181,7 @@ class ArchiveStream(DataSourceStreamReader):
         topics = tuple(topic for topic in question.topics if topic in known)
         no_topic = question.topics and not topics
         files = [] if no_topic else chosen(contents, topics, question.since, question.until)
-        work = question.parts(place, files, self._tasks)
+        work = question.parts(place, files, self._tasks, contents.labels())
         count = max(1, min(self._tasks, len(work)))
         return [InputPartition(work[number::count]) for number in range(count)]
 

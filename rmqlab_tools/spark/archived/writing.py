@@ -31,7 +31,9 @@ from rmqlab_tools.spark.archived.manifest import (
 from rmqlab_tools.spark.archived.pivoted_files import write_pivoted
 from rmqlab_tools.spark.archived.property_columns import OURS, property_columns
 from rmqlab_tools.spark.archived.queue_hours import by_queue_and_time
-from rmqlab_tools.spark.files.commit_log_files import cut_since, log_files, log_ranges, store_directory
+from rmqlab_tools.spark.archived.same_log import SameLog, archived_as, samples
+from rmqlab_tools.spark.files.broker_stores import end_of_log
+from rmqlab_tools.spark.files.commit_log_files import cut_since, log_ranges
 from rmqlab_tools.spark.files.tasks import over_ranges
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from rmqlab_tools.spark.files.addresses import StorePath
+    from rmqlab_tools.spark.files.broker_stores import BrokerStore
     from rmqlab_tools.spark.files.commit_log_files import LogFile, LogRange
 
 RANGE_BYTES: Final = 256 << 20
@@ -59,19 +62,20 @@ _WRITTEN: Final = pa.schema(
 
 
 def archive_store(
-    session: SparkSession, store: StorePath, out: str | Path, known_as: StorePath
-) -> tuple[Contents, int]:
+    session: SparkSession, store: BrokerStore, out: str | Path, known_as: StorePath
+) -> tuple[Contents, int, SameLog | None]:
     """Bring the archive at `out` up to what the store has; what it has then, and how many messages are new.
 
-    The next run finds what was read of the store by the path `known_as`: a packed store lies elsewhere each time.
+    The next run finds what was read of the store by the path `known_as` (a packed store lies elsewhere each time), or
+    by samples of its log: then it says so, unless it is the same path.
 
     Raises:
-        BadInput: no store; no archive of this format; a store that is shorter than what was archived of it; or `out`
-            cannot be written.
+        BadInput: no archive of this format; a store that is shorter than what was archived of it, or has another log;
+            or `out` cannot be written.
     """
     from rmqlab_tools.spark.files.log_reader import log_end
 
-    root, place = store_directory(store), Place.of(out)
+    place = Place.of(out)
     if place.is_local:
         try:
             Path(place.folder).mkdir(parents=True, exist_ok=True)
@@ -79,8 +83,16 @@ def archive_store(
             raise _no_place(out, error) from error
     contents = read_contents(place, out, new=True)
     key = hashlib.sha256(str(known_as).encode()).hexdigest()[:12]
+    files = store.files
+    if contents.stores and not store.end:
+        store = store._replace(end=end_of_log(files))
+    own, key = key, archived_as(contents.stores, store, key)
     known = contents.stores.get(key)
-    files = log_files(root)
+    same = None
+    if known and key != own:
+        same = SameLog(store.shown, known.shown, known.broker, known.reached)
+        if store.end <= known.reached:
+            return contents, 0, same
     begin = known.reached if known else files[0].base if files else 0
     low = max(begin, files[0].base) if files else begin
     high = log_end(files, low) if files else begin
@@ -89,7 +101,7 @@ def archive_store(
             _(
                 "{store}: no record ends at offset {begin}, up to which it was archived; this is another store, so "
                 "archive it into a new folder",
-                store=root,
+                store=store.shown,
                 begin=begin,
             )
         )
@@ -109,7 +121,14 @@ def archive_store(
         if row["path"]
     ]
     damaged = (known.damaged_bytes if known else 0) + sum(row["damaged"] for row in rows) + max(low - begin, 0)
-    stores = contents.stores | {key: ArchivedStore(str(known_as), high, damaged)}
+    found = ArchivedStore(
+        known.place if known else str(known_as),
+        high,
+        damaged,
+        store.broker or (known.broker if known else ""),
+        samples(files, high, known.samples if known else ()),
+    )
+    stores = contents.stores | {key: found}
     merged = Contents(stores=stores, files=sorted([*contents.files, *new], key=lambda file: file.path))
     if read_contents(place, out, new=True) != contents:
         raise BadInput(_("{out}: another run wrote to this archive meanwhile; archive once more", out=out))
@@ -118,7 +137,7 @@ def archive_store(
         _remove_unnamed(place, merged, key)
     except OSError as error:
         raise _no_place(out, error) from error
-    return merged, sum(file.messages for file in new)
+    return merged, sum(file.messages for file in new), same
 
 
 def _ends_at_a_record(files: Sequence[LogFile], offset: int) -> bool:

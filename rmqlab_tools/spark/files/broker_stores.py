@@ -162,7 +162,7 @@ def broker_stores(given: Iterable[GivenStore]) -> Stores:
     """
     stores = [_opened(store) for store in given]
     if len(stores) > 1:
-        stores = [store._replace(end=_end(store.files)) for store in stores]
+        stores = [store._replace(end=end_of_log(store.files)) for store in stores]
     counted: list[BrokerStore] = []
     copies: list[Copy] = []
     # The one that has most of the log counts; of two alike the master, then the one that comes first.
@@ -239,7 +239,7 @@ def _copy(store: BrokerStore, other: BrokerStore) -> Copy | None:
                 )
             )  # fmt: skip
         return None
-    begins = [_bytes(one.files, low, min(low + _COMPARED, high)) for one in (store, other)]
+    begins = [bytes_of_log(one.files, low, min(low + _COMPARED, high)) for one in (store, other)]
     size = int.from_bytes(begins[0][:4])  # of the first record
     if begins[0][:size] != begins[1][:size] or begins[0][4:8] != _MAGIC:
         if is_one:
@@ -251,7 +251,7 @@ def _copy(store: BrokerStore, other: BrokerStore) -> Copy | None:
                 )
             )  # fmt: skip
         return None
-    ends = [_bytes(one.files, max(high - _COMPARED, low), high) for one in (store, other)]
+    ends = [bytes_of_log(one.files, max(high - _COMPARED, low), high) for one in (store, other)]
     if ends[0] != ends[1]:
         raise BadInput(
             _(
@@ -264,13 +264,14 @@ def _copy(store: BrokerStore, other: BrokerStore) -> Copy | None:
     return Copy(store.shown, other.shown, other.broker or store.broker, low, high, before, behind)
 
 
-def _end(files: Sequence[LogFile]) -> int:
+def end_of_log(files: Sequence[LogFile]) -> int:
+    """The commit log offset after the last whole record, 0 without a file."""
     from rmqlab_tools.spark.files.log_reader import log_end
 
     return log_end(files, files[0].base) if files else 0
 
 
-def _bytes(files: Sequence[LogFile], low: int, high: int) -> bytes:
+def bytes_of_log(files: Sequence[LogFile], low: int, high: int) -> bytes:
     """The bytes of a log from one commit log offset on and before another, as far as one file has them."""
     file = next(file for file in reversed(files) if file.base <= low)
     begin, end = low - file.base, min(high - file.base, file.size)
