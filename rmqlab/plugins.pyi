@@ -44,8 +44,8 @@ from rmqlab_tools.show.way import way_table as way_table
 from rmqlab_tools.spark import Room as Room
 from rmqlab_tools.spark import read_store as read_store
 from rmqlab_tools.spark.archive_store import archive as archive
-from rmqlab_tools.spark.match_archive import match as match
 from rmqlab_tools.spark.audit_store import audit as audit
+from rmqlab_tools.spark.match_archive import match as match
 from rmqlab_tools.spark.matrix.matrix import matrix as matrix
 from rmqlab_tools.spark.sweeps.runner import sweep as sweep
 from rmqlab_tools.verbs import explore as explore
