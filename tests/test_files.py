@@ -93,7 +93,7 @@ def test_json_from_outside_is_read_in_one_way():
     """`json.loads` stands where the text is our own; what comes from outside goes through `json_value`."""
     ours = {
         "rmqlab/files.py", "rmqlab_tools/spark/audit_store.py", "rmqlab_tools/course/check.py",
-        "rmqlab_tools/spark/archived/queue_hours.py",
+        "rmqlab_tools/spark/archived/pivoted_files.py", "rmqlab_tools/spark/archived/queue_hours.py",
         "rmqlab_tools/course/articles/experiments.py",
         "rmqlab_tools/course/articles/e1_expected.py", "rmqlab_tools/search/explorer/exploration.py",
         "rmqlab_tools/search/plan/results.py", "rmqlab_tools/spark/matrix/recorded.py",
