@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import rmqlab
 from tests.proof.site.chinese_search import PairsOfLetters
 from tests.proof.site.home_page import Home, preview
+from tests.proof.site.navigation import connect
 from tests.proof.site.top import PageTop
 
 if TYPE_CHECKING:
@@ -76,3 +77,4 @@ def setup(app: Sphinx) -> None:
     """Sphinx calls this."""
     app.add_search_language(PairsOfLetters)
     app.connect("html-page-context", frame)
+    connect(app)
