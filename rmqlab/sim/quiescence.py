@@ -227,8 +227,10 @@ class Quiescence:
         if not noted or offset not in {None, committed}:
             yield _("{who} has not committed how far it is in {name}", who=client_name, name=name)
         if committed < end and not self.stands(client.group_name):
-            yield _(
+            yield ngettext(
+                "{name} may change hands in {group_name}, and {end} message is not committed",
                 "{name} may change hands in {group_name}, and {end} messages are not committed",
+                end - committed,
                 name=name,
                 group_name=client.group_name,
                 end=end - committed,

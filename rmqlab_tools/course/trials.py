@@ -240,7 +240,16 @@ class Trials:
             _("sent to clients"), _("groups"),
         )  # fmt: skip
         asked = max(sum(trial.asked.values()) for trial in self.tried.values())  # the same for each
-        return Table(_("What it costs, for {asked} messages that a member asks for", asked=asked), headers, rows)
+        return Table(
+            ngettext(
+                "What it costs, for {asked} message that a member asks for",
+                "What it costs, for {asked} messages that a member asks for",
+                asked,
+                asked=asked,
+            ),
+            headers,
+            rows,
+        )
 
     def counterexample(self, name: str) -> Picture | str:
         """The shortest order of the small story in which a design goes wrong; a sentence if none was found.

@@ -12,7 +12,7 @@ import msgspec
 
 from rmqlab.errors import BadInput, did_you_mean
 from rmqlab.files import exists, opened
-from rmqlab.language import ENGLISH, N_, _, joined, language, translate
+from rmqlab.language import ENGLISH, N_, _, joined, language, ngettext, translate
 from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab_tools.doctor.decoder import coded, entries, match, templates
 from rmqlab_tools.doctor.decoder_entry import EFFECTS, SURE, Case, Effect, Entry
@@ -194,8 +194,10 @@ class Explained:
         """The text for people."""
         blocks = ["\n".join(explanation.lines(brief=self.lines > 1)) for explanation in self.found]
         if self.lines > 1:
-            counted = _(
+            counted = ngettext(
+                "{lines} line: {known} known, {unknown} of which nothing is known",
                 "{lines} lines: {known} known, {unknown} of which nothing is known",
+                self.lines,
                 lines=self.lines,
                 known=self.known,
                 unknown=self.unknown,

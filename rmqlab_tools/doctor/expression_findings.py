@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from rmqlab.language import _, joined
+from rmqlab.language import _, joined, ngettext
 from rmqlab.protocol.subscription_data import SUB_ALL, SubscriptionData
 from rmqlab.rules import DEFAULT_RULES
 from rmqlab_tools.doctor.finding import Certainty, State, counted, found
@@ -103,8 +103,10 @@ def _not_seen(case: GroupCase, topic: str, meant: SubscriptionData) -> Iterator[
         return
     tags = sorted(meant.tags_set)
     spelled = sorted({word for tag in tags for word in _spellings(tag) if DEFAULT_RULES.tags_code(word) in seen})
-    says = _(
+    says = ngettext(
+        "{topic}: the {read} message that was looked at has no tag of {expression}",
         "{topic}: none of {read} messages that were looked at has a tag of {expression}",
+        read,
         topic=topic,
         read=read,
         expression=text_of(meant),

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rmqlab.errors import BadInput
-from rmqlab.language import _, joined
+from rmqlab.language import _, joined, ngettext
+from rmqlab_tools.doctor.finding import counted
 from rmqlab_tools.doctor.group_context import GroupCase
 from rmqlab_tools.show.canvas import WIDTH, Canvas, fitted, painted
 from rmqlab_tools.show.figure import Picture
@@ -101,7 +102,11 @@ def group_picture(look: ClusterSnapshot, judged: GroupDiagnosis, topic: str | No
     most = max((queue.read or 0 for queue in queues), default=0)
     left_out = max(0, len(members) - SHOWN_MEMBERS), max(0, len(queues) - SHOWN_QUEUES)
     more = (
-        _("; not shown: {left_out} members, {left_out2} queues", left_out=left_out[0], left_out2=left_out[1])
+        _(
+            "; not shown: {members}, {queues}",
+            members=counted(left_out[0], "member"),
+            queues=counted(left_out[1], "queue"),
+        )
         if any(left_out)
         else ""
     )
@@ -239,8 +244,10 @@ def _alt(title: str, members: list[tuple[str, str]], slots: list[tuple[str, str]
     asking = [f"{client} {ask}" for client, ask in members[:SHOWN_MEMBERS]]
     holding = [_("{broker} holds {text}", broker=broker, text=text) for broker, text in slots]
     lost, read = sum(queue.lost for queue in queues), sum(queue.read or 0 for queue in queues)
-    return _(
+    return ngettext(
+        "{title}. {told}. {lost} of {read} message read was asked for and dropped.",
         "{title}. {told}. {lost} of {read} messages read were asked for and dropped.",
+        read,
         title=title,
         told=joined("; ", [*asking, *holding]),
         lost=lost,

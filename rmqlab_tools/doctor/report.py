@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from rmqlab.files import atomic_write
-from rmqlab.language import _
+from rmqlab.language import _, ngettext
 from rmqlab_tools.doctor.finding import State
 from rmqlab_tools.doctor.group_context import GroupCase
 from rmqlab_tools.doctor.group_picture import group_picture
@@ -35,8 +35,10 @@ def report_page(diagnosis: Diagnosis) -> str:
     at = datetime.fromtimestamp(look.at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     bad = sum(group.state >= State.AT_RISK for group in diagnosis.groups)
     unknown = sum(group.state is State.UNKNOWN for group in diagnosis.groups)
-    headline = _(
+    headline = ngettext(
+        "{bad} of {groups} group loses messages or is about to; too little is known of {unknown}.",
         "{bad} of {groups} groups lose messages or are about to; too little is known of {unknown}.",
+        len(diagnosis.groups),
         bad=bad,
         groups=len(diagnosis.groups),
         unknown=unknown,

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rmqlab.errors import BadInput
-from rmqlab.language import _, joined
+from rmqlab.language import _, joined, ngettext
 from rmqlab_tools.doctor.finding import State
 from rmqlab_tools.visible import in_line, visible
 
@@ -103,7 +103,14 @@ def table(diagnosis: Diagnosis, most: int | None = None) -> Table:
         )
     left_out = 0 if most is None else max(0, len(diagnosis.groups) - most)
     if left_out:
-        made.caption = str(_("{left_out} more groups are not shown: none of them is worse", left_out=left_out))
+        made.caption = str(
+            ngettext(
+                "{left_out} more group is not shown: it is not worse",
+                "{left_out} more groups are not shown: none of them is worse",
+                left_out,
+                left_out=left_out,
+            )
+        )
     return made
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rmqlab.client.topic_routes import DEFAULT_TOPIC_QUEUE_NUMS
 from rmqlab.errors import BadInput
-from rmqlab.language import _
+from rmqlab.language import _, ngettext
 from rmqlab.message.message import Message, MessageExtBrokerInner
 from rmqlab.message.record import decode_record
 from rmqlab.message.topics import AUTO_CREATE_TOPIC_KEY_TOPIC, validate_send_topic
@@ -48,9 +48,12 @@ def put_message(broker: Broker, message: Message, queue: int | None, turns: Iter
     config = _topic_to_send_to(broker, topic)
     if queue is not None and queue >= config.write_queue_nums:
         raise BadInput(
-            _(
+            ngettext(
+                "queue {queue}: topic {topic} has {write_queue_nums} queue, numbered 0; "
+                "create_topic({quoted}, queues={queue2}) gives it more",
                 "queue {queue}: topic {topic} has {write_queue_nums} queues, numbered from 0; "
                 "create_topic({quoted}, queues={queue2}) gives it more",
+                config.write_queue_nums,
                 queue=queue,
                 topic=topic,
                 write_queue_nums=config.write_queue_nums,

@@ -196,8 +196,10 @@ def headline(view: RunView) -> str:
     delivered = sum(fate.fate is Fate.DELIVERED for fate in view.fates)
     lost = sum(fate.lost for fate in view.fates)
     if view.broadcasting:
-        return _(
+        return ngettext(
+            "{delivered} of {fates} copy delivered, {lost} lost; each member gets its own copies",
             "{delivered} of {fates} copies delivered, {lost} lost; each member gets its own copies",
+            len(view.fates),
             delivered=delivered,
             fates=len(view.fates),
             lost=lost,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
-from rmqlab.language import _
+from rmqlab.language import _, ngettext
 from rmqlab_tools.show.canvas import WIDTH, Canvas, Shape, legend, painted, text_width
 from rmqlab_tools.show.charts import CHART, Row, checked, column_values
 from rmqlab_tools.show.figure import Picture
@@ -58,8 +58,10 @@ def lines(
     at = {(row[panel] if panel else None, row[line] if line else None, row[x]): row for row in records}
     if len(at) != len(records):
         raise BadInput(
-            _(
+            ngettext(
+                "lines: {found} rows for {at} place; choose rows, or give line= and panel=",
                 "lines: {found} rows for {at} places; choose rows, or give line= and panel=",
+                len(at),
                 found=len(records),
                 at=len(at),
             )

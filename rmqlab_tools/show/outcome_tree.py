@@ -66,7 +66,12 @@ def outcome_tree(explored: Exploration) -> Picture:
         counts[_("each option of each choice alike")] = [outcome.share or 0.0 for outcome in shown]
         counts[_("each order alike")] = [(outcome.schedules or 0) / orders for outcome in shown]
     if explored.sampled:
-        name = _("{sampled} runs with times as on a network", sampled=explored.sampled)
+        name = ngettext(
+            "{sampled} run with times as on a network",
+            "{sampled} runs with times as on a network",
+            explored.sampled,
+            sampled=explored.sampled,
+        )
         counts[name] = [outcome.sampled / explored.sampled for outcome in shown]
     block = OUTCOME_TREE.row * (len(counts) + 1) + OUTCOME_TREE.gap
     total = max(width + 2 * OUTCOME_TREE.margin, WIDTH)
@@ -122,7 +127,11 @@ def _head(explored: Exploration) -> str:
         _(", the {max_shown} most frequent shown", max_shown=MAX_OUTCOMES_DRAWN) if count > MAX_OUTCOMES_DRAWN else ""
     )
     runs = explored.searched + explored.sampled
-    how = _("all there are") if explored.exhausted else _("not exhausted after {runs} runs", runs=runs)
+    how = (
+        _("all there are")
+        if explored.exhausted
+        else ngettext("not exhausted after {runs} run", "not exhausted after {runs} runs", runs, runs=runs)
+    )
     return ngettext("{count} outcome ({how}{more})", "{count} outcomes ({how}{more})", count, how=how, more=more)
 
 

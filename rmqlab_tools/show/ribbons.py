@@ -203,8 +203,10 @@ def _alt(life: Ownership, stretches: Sequence[OwnersRecord]) -> str:
             if stretch.until == life.end
         ),
     )
-    return _(
+    return ngettext(
+        "Who owns {queues} queue: {happened}. {summary}. At the end {last}.",
         "Who owns which of {queues} queues: {happened}. {summary}. At the end {last}.",
+        life.queues,
         queues=life.queues,
         happened=happened,
         summary=_summary(life, stretches),

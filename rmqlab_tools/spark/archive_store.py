@@ -57,12 +57,14 @@ class Archive:
         """What was added, and what is not in it."""
         lines = [
             *(store.says() for store in (*self.copies, *self.same_logs)),
-            _(
-                "{where}: {new} new messages, {messages} in all, in {files} files",
+            ngettext(
+                "{where}: {new} new message, {messages} in all, in {files}",
+                "{where}: {new} new messages, {messages} in all, in {files}",
+                self.new,
                 where=self.where,
                 new=f"{self.new:,}",
                 messages=f"{self.messages:,}",
-                files=self.files,
+                files=ngettext("{count} file", "{count} files", self.files),
             ),
         ]
         if self.damaged_bytes:

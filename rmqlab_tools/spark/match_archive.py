@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
-from rmqlab.language import _
+from rmqlab.language import _, ngettext
 from rmqlab.message.topics import is_users_topic
 from rmqlab.protocol.subscription_data import TAG
 from rmqlab.rules import DEFAULT_VERSION
@@ -93,8 +93,10 @@ class Match:
         """The sums in words."""
         messages, matched = self.total("messages"), self.total("matched")
         lines = [
-            _(
+            ngettext(
+                "{expression}: {matched} of {messages} message matches",
                 "{expression}: {matched} of {messages} messages match",
+                messages,
                 expression=self.expression,
                 matched=f"{matched:,}",
                 messages=f"{messages:,}",
@@ -112,9 +114,12 @@ class Match:
             )
         if self.left_out:
             lines.append(
-                _(
-                    "left out unless named: {messages} messages of the system's own topics, of retries and of dead "
-                    "letters ({topics})",
+                ngettext(
+                    "left out unless named: {messages} message of the system's own topics, of retries and of "
+                    "dead letters ({topics})",
+                    "left out unless named: {messages} messages of the system's own topics, of retries and of "
+                    "dead letters ({topics})",
+                    sum(self.left_out.values()),
                     messages=f"{sum(self.left_out.values()):,}",
                     topics=", ".join(sorted(self.left_out)),
                 )

@@ -34,7 +34,12 @@ def exploration_lines(explored: Exploration, *, verbose: bool = False) -> Iterat
     for number, outcome in enumerate(explored.outcomes[:MAX_OUTCOMES_SHOWN], 1):
         yield from _outcome_lines(number, outcome, explored, verbose=verbose)
     if count > MAX_OUTCOMES_SHOWN:
-        yield _("     and {more} more outcomes (--json has them all)", more=count - MAX_OUTCOMES_SHOWN)
+        yield ngettext(
+            "     and {more} more outcome (--json has them all)",
+            "     and {more} more outcomes (--json has them all)",
+            count - MAX_OUTCOMES_SHOWN,
+            more=count - MAX_OUTCOMES_SHOWN,
+        )
     for verdict in explored.verdicts:
         yield from _verdict_lines(verdict, explored.searched + explored.sampled, verbose=verbose)
     if not verbose:
@@ -100,16 +105,19 @@ def percent(share: float) -> str:
 
 def _sure_lines(explored: Exploration, *, verbose: bool) -> Iterator[str]:
     outcomes = ngettext("{count} outcome", "{count} outcomes", len(explored.outcomes))
-    runs = {"outcomes": outcomes, "searched": explored.searched, "sampled": explored.sampled}
+    searched = ngettext("{count} run", "{count} runs", explored.searched)
     if explored.exhausted:
-        paths = f"{sum(outcome.schedules or 0 for outcome in explored.outcomes):,}"
+        schedules = sum(outcome.schedules or 0 for outcome in explored.outcomes)
         yield _(
-            "{outcomes}: every order of frames was tried, {paths} schedules in {searched} runs.", paths=paths, **runs
-        )
+            "{outcomes}: every order of frames was tried, {paths} in {searched}.",
+            outcomes=outcomes, searched=searched,
+            paths=ngettext("{number} schedule", "{number} schedules", schedules, number=f"{schedules:,}"),
+        )  # fmt: skip
     else:
         said = _(
-            "{outcomes} in {searched} runs of the search and {sampled} by chance; not every order was tried.", **runs
-        )
+            "{outcomes} in {searched} of the search and {sampled} by chance; not every order was tried.",
+            outcomes=outcomes, searched=searched, sampled=explored.sampled,
+        )  # fmt: skip
         yield Line((said, WARN))
     if explored.out_of_time:
         yield _("the limit of time came before the budget was used up: more runs may find more (--seconds)")
@@ -130,10 +138,13 @@ def _sure_lines(explored: Exploration, *, verbose: bool) -> Iterator[str]:
             "  {count} outcome came by other times only", "  {count} outcomes came by other times only", only
         )
     if explored.not_shortened:
-        yield _(
-            "  the schedules of {number} outcomes may be longer than need be: shortening stopped after {runs} runs"
+        yield ngettext(
+            "  the schedule of {number} outcome may be longer than need be: shortening stopped after {runs}"
             " (--shorten; at most {limit} for each)",
-            number=explored.not_shortened, runs=explored.shortening, limit=MAX_RUNS,
+            "  the schedules of {number} outcomes may be longer than need be: shortening stopped after {runs}"
+            " (--shorten; at most {limit} for each)",
+            explored.not_shortened, number=explored.not_shortened, limit=MAX_RUNS,
+            runs=ngettext("{count} run", "{count} runs", explored.shortening),
         )  # fmt: skip
 
 
@@ -170,9 +181,25 @@ def _verdict_lines(verdict: PropertyVerdict, runs: int, *, verbose: bool) -> Ite
     if verdict.proved:
         said = (_("holds"), GOOD) if verdict.holds else (_("FAILS"), BAD)
     elif verdict.holds:
-        said = (_("not proved: none of {runs} runs speaks against it", runs=runs), WARN)
+        said = (
+            ngettext(
+                "not proved: {runs} run was made, and it does not speak against it",
+                "not proved: none of {runs} runs speaks against it",
+                runs,
+                runs=runs,
+            ),
+            WARN,
+        )
     else:
-        said = (_("not proved: none of {runs} runs shows it", runs=runs), WARN)
+        said = (
+            ngettext(
+                "not proved: {runs} run was made, and it does not show it",
+                "not proved: none of {runs} runs shows it",
+                runs,
+                runs=runs,
+            ),
+            WARN,
+        )
     yield Line(_("{kind}: {property}: ", kind=_(PROPERTY_KINDS[judged.kind]), property=_(judged.name)), said)
     if verdict.text is not None and not (judged.kind is PropertyKind.SOMETIMES and verdict.holds):
         yield f"     {verdict.text}"

@@ -121,9 +121,12 @@ def difference_words(difference: WishDifference) -> str:
     if difference.verdict is LintVerdict.CONSISTENT:
         return _("{first} and {second} let the same messages pass. This is proved.", **values)
     if difference.verdict is LintVerdict.UNDECIDED:
-        return _(
-            "{first} and {second}: no message was found that tells them apart ({tried} cases tried). That there is none"
-            " is not proved.",
+        return ngettext(
+            "{first} and {second}: no message was found that tells them apart ({tried} case tried). That "
+            "there is none is not proved.",
+            "{first} and {second}: no message was found that tells them apart ({tried} cases tried). "
+            "That there is none is not proved.",
+            apart.tried,
             tried=apart.tried,
             **values,
         )

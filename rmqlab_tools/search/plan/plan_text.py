@@ -74,8 +74,10 @@ def answer(result: Plan) -> str:
 def _setting_lines(result: Plan) -> Iterator[str]:
     setting, change = result.setting, result.change
     yield _(
-        "Tried with {members} members, {queues} queues, {pause} ms between restarts, messages every {every} ms.",
-        members=setting.members, queues=setting.queues, pause=setting.pause_ms, every=setting.every_ms,
+        "Tried with {members}, {queues}, {pause} ms between restarts, messages every {every} ms.",
+        members=ngettext("{count} member", "{count} members", setting.members),
+        queues=ngettext("{count} queue", "{count} queues", setting.queues),
+        pause=setting.pause_ms, every=setting.every_ms,
     )  # fmt: skip
     if setting.pops:
         yield _(

@@ -19,7 +19,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
 from rmqlab.errors import BadInput, did_you_mean, whole_number
-from rmqlab.language import _, joined
+from rmqlab.language import _, joined, ngettext
 from rmqlab.rules import DEFAULT_RULES, RULES, Rules
 from rmqlab.sim.cluster import default_settings
 from rmqlab.sim.simulate import TOPICS_SETTLE_MS, simulate
@@ -132,8 +132,10 @@ class _Trial:
         self._runs += 1
         if self._runs % SCHEDULES_PER_REPORT == 1:
             self._progress(
-                _(
+                ngettext(
+                    "{name}, producers {producers}, {runs} run",
                     "{name}, producers {producers}, {runs} runs",
+                    self._runs,
                     name=self.procedure.name,
                     producers=self.producers,
                     runs=self._runs,

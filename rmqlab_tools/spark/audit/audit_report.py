@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 from rmqlab.errors import BadInput, there_are
-from rmqlab.language import N_, _, filled, joined
+from rmqlab.language import N_, _, filled, joined, ngettext
 from rmqlab.run.fates import LOSING, Fate, fate_words
 
 CERTAINTY_WORDS = (N_("proved"), N_("implied"), N_("unknown"))
@@ -98,7 +98,12 @@ def remarks(summary: Summary) -> list[str]:
     sentences = [_differ(*row) for row in rows if row[2]["unknown"] and len(row[2]["asked_for"]) > 1]
     if len(sentences) > MAX_REMARKS:
         sentences[MAX_REMARKS:] = [
-            _("So do those of {told} more groups and topics.", told=len(sentences) - MAX_REMARKS)
+            ngettext(
+                "So do those of {told} more group and topic.",
+                "So do those of {told} more groups and topics.",
+                len(sentences) - MAX_REMARKS,
+                told=len(sentences) - MAX_REMARKS,
+            )
         ]
     because: Counter[str] = Counter()
     for *_ignored, figures in rows:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
-from rmqlab.language import _, joined
+from rmqlab.language import _, joined, ngettext
 from rmqlab.run.fates import LOSING, Fate
 from rmqlab.run.run_view import short
 from rmqlab_tools.show.canvas import WIDTH, Canvas, cut, legend, painted, text_width
@@ -135,7 +135,12 @@ def fates_by_group(rows: Sequence[tuple[str, str, dict[str, Any]]], counts: Iter
     for row in counts:
         cells[(row["group"], row["topic"]), kind_of(row)] += row["messages"]
     kinds = [kind for kind in (*map(str, Fate), PERHAPS_WANTED, UNWANTED) if any(cells[key, kind] for key in keys)]
-    title = _("What became of the messages of {keys} groups and topics: shares", keys=len(keys))
+    title = ngettext(
+        "What became of the messages of {keys} group and topic: shares",
+        "What became of the messages of {keys} groups and topics: shares",
+        len(keys),
+        keys=len(keys),
+    )
     names = [cut(f"{group} · {topic}", LONGEST_LABEL) for group, topic in keys]
     left = 0.25 + max((text_width(name) for name in names), default=0)
     below = AUDIT_PICTURE.title + AUDIT_PICTURE.line * len(keys) + 0.3
@@ -160,8 +165,10 @@ def fates_by_group(rows: Sequence[tuple[str, str, dict[str, Any]]], counts: Iter
         title, (_("group"), _("topic"), *kinds), [(*key, *(cells[key, kind] for kind in kinds)) for key in keys]
     )
     lost, unknown = (sum(figures[name] for _, _, figures in rows) for name in ("lost", "unknown"))
-    alt = _(
+    alt = ngettext(
+        "A bar for each group and topic, divided by fate. {lost} message was lost, {unknown} unknown.",
         "A bar for each group and topic, divided by fate. {lost} messages were lost, {unknown} are unknown.",
+        lost,
         lost=lost,
         unknown=unknown,
     )
@@ -196,8 +203,10 @@ def losses_over_time(group: str, topic: str, counts: Iterable[dict[str, Any]]) -
         for number in range(max(number for number, _ in cells) + 1)
     ]
     lost = sum(number for (_, kind), number in cells.items() if kind in LOSING)
-    alt = _(
+    alt = ngettext(
+        "Bars over time: {lost} of {cells} message of {topic} was lost for {group}.",
         "Bars over time: {lost} of {cells} messages of {topic} were lost for {group}.",
+        sum(cells.values()),
         lost=lost,
         cells=sum(cells.values()),
         topic=topic,
@@ -336,12 +345,21 @@ def _told(group: str, figures: dict[str, Any], messages: Sequence[dict[str, Any]
     lost = [row for row in messages if row["certainty"] != CERTAINTY_WORDS[-1] and kind_of(row) in LOSING]
     fates = Counter(LOOKS[Fate(row["fate"])].words for row in lost)
     times = [row["storeTimestamp"] - zero for row in lost]
-    text = _("{group} lost {lost} of {sent} messages", group=group, lost=figures["lost"], sent=figures["sent"])
+    text = ngettext(
+        "{group} lost {lost} of {sent} message",
+        "{group} lost {lost} of {sent} messages",
+        figures["sent"],
+        group=group,
+        lost=figures["lost"],
+        sent=figures["sent"],
+    )
     if lost:
         numbers = joined(", ", (f"{number} {words}" for words, number in fates.items()))
         first, last = min(times) / 1000, max(times) / 1000
-        text = _(
+        text = ngettext(
+            "{group} lost {lost} of {sent} message ({numbers}), the first after {first} s, the last after {last} s",
             "{group} lost {lost} of {sent} messages ({numbers}), the first after {first} s, the last after {last} s",
+            figures["sent"],
             group=group,
             lost=figures["lost"],
             sent=figures["sent"],
