@@ -4,12 +4,16 @@
 from __future__ import annotations
 
 import os
+from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from docutils.frontend import get_default_settings
+from myst_parser.mdit_to_docutils import base
+
 import rmqlab
-from tests.proof.site.chinese_search import PairsOfLetters
+from tests.proof.site.chinese_search import EnglishWords, PairsOfLetters
 from tests.proof.site.home_page import Home, preview
 from tests.proof.site.navigation import connect
 from tests.proof.site.top import PageTop
@@ -73,8 +77,16 @@ def frame(app: Sphinx, page: str, _template: str, context: dict[str, Any], _doct
     context["home"] = home(str(app.srcdir))
 
 
+@cache
+def default_settings(*components: Any) -> Any:
+    """What docutils works out from hundreds of options, for each of 3,000 translated texts anew."""
+    return get_default_settings(*components)
+
+
 def setup(app: Sphinx) -> None:
     """Sphinx calls this."""
+    base.get_default_settings = lambda *components: deepcopy(default_settings(*components))
+    app.add_search_language(EnglishWords)
     app.add_search_language(PairsOfLetters)
     app.connect("html-page-context", frame)
     connect(app)

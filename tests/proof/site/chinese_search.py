@@ -6,6 +6,7 @@ A dictionary (jieba) cuts a question otherwise than it cut the page, and then fi
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from sphinx.search.en import SearchEnglish
 
@@ -13,7 +14,19 @@ _WORDS = re.compile(r"[\u3400-\u9fff]+|[^\W\u3400-\u9fff]+")
 _CHINESE = re.compile(r"[\u3400-\u9fff]")
 
 
-class PairsOfLetters(SearchEnglish):
+class EnglishWords(SearchEnglish):
+    """Words as Sphinx takes them, each brought to its stem once, not once for each page."""
+
+    def __init__(self, options: dict[str, str]) -> None:
+        super().__init__(options)
+        self._stem = cache(super().stem)
+
+    def stem(self, word: str) -> str:
+        """The part of a word that its forms have in common."""
+        return self._stem(word)
+
+
+class PairsOfLetters(EnglishWords):
     """English words as in English; of Chinese text each two letters that stand side by side."""
 
     lang = "zh"
