@@ -164,9 +164,8 @@ def test_the_rows_of_a_sweep(disk, capsys, leave):
     assert main([*map(str, sweep), "--rows-a-task", "100"]) == 0
 
 
-def test_the_report_of_an_audit(spark, disk, capsys, tmp_path):
-    del spark  # it makes the session that the verb takes
-    import pyarrow.parquet as pq
+def test_the_report_of_an_audit(disk, capsys, tmp_path):
+    pq = pytest.importorskip("pyarrow.parquet", reason="PyArrow is not installed: ./lab test installs it")
 
     shutil.unpack_archive(BASE.parent / "noprop" / "store.tar.gz", tmp_path, filter="data")
     report = disk / "report"
