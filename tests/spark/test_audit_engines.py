@@ -10,6 +10,8 @@ import pytest
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
 
+import pyarrow as pa
+
 from rmqlab_tools.cli.cli import main
 from rmqlab_tools.spark import audit_store
 from rmqlab_tools.spark.audit.audit import Audit
@@ -102,6 +104,17 @@ def test_rows_of_a_lost_message_become_a_frame_when_they_are_asked_for(spark, re
     assert found.lost.count() == found.total("lost") > 0
     assert found.messages.where("certainty = 'unknown' AND asked <> 'no'").count() >= found.total("may_be_lost")
     found.close()
+
+
+def test_a_table_of_this_process_is_kept_without_a_copy():
+    engine = LocalEngine(lambda: None)
+    table = engine.given(pa.table({"number": [1, 2]}))
+    assert engine.kept(table) == table
+    view = engine.query("SELECT t.number FROM {rows} t WHERE t.number > 1", rows=table)
+    kept = engine.kept(view)
+    engine.release(engine.kept(kept))
+    assert engine.table(view).to_pylist() == [{"number": 2}]
+    engine.close()
 
 
 def test_a_task_that_fails_ends_the_others(recordings):

@@ -8,7 +8,6 @@ and tables are named in braces.
 
 from __future__ import annotations
 
-import os
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 
+from rmqlab_tools.side_by_side import processors
 from rmqlab_tools.spark.audit.kept_frames import has_ended, release
 from rmqlab_tools.spark.files.commit_log_files import together
 from rmqlab_tools.spark.files.tasks import TASK_BYTES, over_ranges, reporting_tasks
@@ -153,7 +153,8 @@ class LocalEngine:
         self._opens = opens
         self._report: Callable[[int, int], None] = lambda _done, _tasks: None
         self._numbers = count()
-        self.tasks = _cores()
+        self.tasks = processors()
+        self._views: set[str] = set()
 
     @cached_property
     def session(self) -> SparkSession:
@@ -213,10 +214,13 @@ class LocalEngine:
         """A view."""
         name = self._name()
         self._database.execute(f"CREATE VIEW {name} AS {sql.format(**rows)}")
+        self._views.add(name)
         return name
 
     def kept(self, rows: str) -> str:
-        """A table of what a view selects."""
+        """A table of what a view selects; a table is kept as it is."""
+        if rows not in self._views:
+            return rows
         name = self._name()
         self._database.execute(f"CREATE TABLE {name} AS SELECT * FROM {rows}")  # noqa: S608 - names made here
         return name
@@ -250,10 +254,6 @@ class LocalEngine:
             self.__dict__.pop("_database").close()
         if "_folder" in self.__dict__:
             self.__dict__.pop("_folder").cleanup()
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def engine_of(session: Engine | SparkSession | Callable[[], SparkSession] | None) -> Engine:
