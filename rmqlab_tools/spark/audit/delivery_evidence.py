@@ -248,24 +248,19 @@ def with_evidence(engine: Engine, rows: Rows, evidence: Rows) -> Rows:
     a trace. What should have been delivered in a covered queue, and is not named, is likely lost, and not certainly.
     """
     decided = {
-        "fate": f"CASE WHEN k.contrary THEN '{Fate.PASSED}' WHEN k.rank = {CONSUMED} THEN '{Fate.DELIVERED}'"
-        f" WHEN k.rank = {DEAD} THEN '{Fate.DEAD_LETTER}' WHEN k.rank = {FAILED} THEN '{Fate.RETRYING}'"
+        "fate": f"CASE WHEN d.contrary THEN '{Fate.PASSED}' WHEN d.rank = {CONSUMED} THEN '{Fate.DELIVERED}'"
+        f" WHEN d.rank = {DEAD} THEN '{Fate.DEAD_LETTER}' WHEN d.rank = {FAILED} THEN '{Fate.RETRYING}'"
         # The listener got it; how that went nobody wrote down, but the group went on.
-        f" WHEN k.rank = {BEGUN} AND k.fate IN ('{Fate.WAITING}', '{Fate.NO_OWNER}') THEN '{Fate.RETRYING}'"
-        f" WHEN k.rank = {BEGUN} THEN '{Fate.DELIVERED}' ELSE k.fate END",
-        "certainty": f"CASE WHEN k.contrary THEN '{CERTAINTIES[CertaintyCode.UNKNOWN]}'"
-        f" WHEN k.rank IN ({CONSUMED}, {DEAD}, {FAILED}) THEN '{CERTAINTIES[CertaintyCode.PROVED]}'"
-        f" WHEN k.rank = {BEGUN} THEN '{CERTAINTIES[CertaintyCode.IMPLIED]}' ELSE k.certainty END",
-        "reason": f"CASE WHEN k.contrary THEN '{WHY[UnknownReason.NO_EVIDENCE]}' WHEN k.rank > 0 THEN NULL"
-        " ELSE k.reason END",
+        f" WHEN d.rank = {BEGUN} AND d.fate IN ('{Fate.WAITING}', '{Fate.NO_OWNER}') THEN '{Fate.RETRYING}'"
+        f" WHEN d.rank = {BEGUN} THEN '{Fate.DELIVERED}' ELSE d.fate END",
+        "certainty": f"CASE WHEN d.contrary THEN '{CERTAINTIES[CertaintyCode.UNKNOWN]}'"
+        f" WHEN d.rank IN ({CONSUMED}, {DEAD}, {FAILED}) THEN '{CERTAINTIES[CertaintyCode.PROVED]}'"
+        f" WHEN d.rank = {BEGUN} THEN '{CERTAINTIES[CertaintyCode.IMPLIED]}' ELSE d.certainty END",
+        "reason": f"CASE WHEN d.contrary THEN '{WHY[UnknownReason.NO_EVIDENCE]}' WHEN d.rank > 0 THEN NULL"
+        " ELSE d.reason END",
     }
     details = engine.query(_KNOWN, rows=rows, evidence=evidence)
-    return engine.query(
-        f"SELECT {audit_scan.columns_of('r')} FROM {{rows}} r WHERE r.kind <> '{audit_scan.DETAIL}' UNION ALL"  # noqa: S608
-        f" SELECT {audit_scan.columns_of('k', decided)} FROM {{details}} k",
-        rows=rows,
-        details=details,
-    )
+    return audit_scan.with_decided(engine, rows, details, decided)
 
 
 _KNOWN: Final = f"""

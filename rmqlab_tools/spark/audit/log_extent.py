@@ -12,6 +12,7 @@ from rmqlab.errors import BadInput
 from rmqlab.files import end_of_data, open_regular
 from rmqlab.language import _, joined
 from rmqlab.message.topics import is_system_group, is_users_topic
+from rmqlab_tools.spark.audit.scan import DETAIL
 from rmqlab_tools.spark.files.addresses import AddressPath
 from rmqlab_tools.spark.files.commit_log_files import log_ranges
 from rmqlab_tools.spark.files.log_reader import LogReader
@@ -192,10 +193,10 @@ def require_logs_of(engine: Engine, rows: Rows, logs: pa.Table, groups: Iterable
         )
 
 
-_NAMED: Final = """
-SELECT d.group FROM {rows} d JOIN {named} n ON d.group = n.group AND d.key = n.key WHERE d.kind = 'detail'
-UNION SELECT d.group FROM {rows} d JOIN {named} n ON d.group = n.group AND d.offsetMsgId = n.key
-WHERE d.kind = 'detail'"""
+_NAMED: Final = f"""
+SELECT d.group FROM {{rows}} d JOIN {{named}} n ON d.group = n.group AND d.key = n.key WHERE d.kind = '{DETAIL}'
+UNION SELECT d.group FROM {{rows}} d JOIN {{named}} n ON d.group = n.group AND d.offsetMsgId = n.key
+WHERE d.kind = '{DETAIL}'"""  # noqa: S608
 
 
 def _some(names: Iterable[str]) -> str:

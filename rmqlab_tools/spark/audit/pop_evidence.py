@@ -83,19 +83,14 @@ class PopEvidence:
         details = self._engine.query(_SAID, rows=rows, states=self._states, again=self._again)
         proved, implied, _ = CERTAINTIES
         decided = {
-            "fate": f"CASE WHEN NOT p.known THEN p.fate WHEN p.dropped THEN '{Fate.DROPPED_BY_CLIENT}'"
-            f" WHEN p.acked THEN '{Fate.DELIVERED}' WHEN p.passed THEN '{Fate.SKIPPED_BY_POP}'"
+            "fate": f"CASE WHEN NOT d.known THEN d.fate WHEN d.dropped THEN '{Fate.DROPPED_BY_CLIENT}'"
+            f" WHEN d.acked THEN '{Fate.DELIVERED}' WHEN d.passed THEN '{Fate.SKIPPED_BY_POP}'"
             f" ELSE '{Fate.RETRYING}' END",
-            "certainty": "CASE WHEN NOT p.known THEN p.certainty"
-            f" WHEN p.dropped OR p.passed THEN '{implied}' ELSE '{proved}' END",
-            "reason": "CASE WHEN NOT p.known THEN p.reason END",
+            "certainty": "CASE WHEN NOT d.known THEN d.certainty"
+            f" WHEN d.dropped OR d.passed THEN '{implied}' ELSE '{proved}' END",
+            "reason": "CASE WHEN NOT d.known THEN d.reason END",
         }
-        return self._engine.query(
-            f"SELECT {audit_scan.columns_of('r')} FROM {{rows}} r WHERE r.kind <> '{audit_scan.DETAIL}' UNION ALL"  # noqa: S608
-            f" SELECT {audit_scan.columns_of('p', decided)} FROM {{details}} p",
-            rows=rows,
-            details=details,
-        )
+        return audit_scan.with_decided(self._engine, rows, details, decided)
 
     def close(self) -> None:
         """Let go of what is kept."""

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from rmqlab_tools.spark.audit.engine import Engine, Rows
     from rmqlab_tools.spark.audit.fate_codes import InferredFates
     from rmqlab_tools.spark.files.commit_log_files import LogRange
 
@@ -75,6 +76,16 @@ SCAN_SCHEMA: Final = pa.schema(
 def columns_of(table: str, other: Mapping[str, str] = MappingProxyType({})) -> str:
     """The columns of a scan for a query over `table`; `other` has an expression where one is not as it was."""
     return ", ".join(f"{other.get(name, f'{table}.{name}')} AS {name}" for name in SCAN_SCHEMA.names)
+
+
+def with_decided(engine: Engine, rows: Rows, details: Rows, decided: Mapping[str, str]) -> Rows:
+    """The rows of a scan, `details` in the place of its own; `decided` has expressions over `d`, by columns."""
+    return engine.query(
+        f"SELECT {columns_of('r')} FROM {{rows}} r WHERE r.kind <> '{DETAIL}' UNION ALL"  # noqa: S608 - all our own
+        f" SELECT {columns_of('d', decided)} FROM {{details}} d",
+        rows=rows,
+        details=details,
+    )
 
 
 MINUTE_OF_COUNTS_MS: Final = 60_000
