@@ -136,8 +136,6 @@ def archive(store: Named, out: str | Path, *, session: SparkSession | None = Non
 
 
 def _archive(where: str, contents: Contents, new: int) -> Archive:
-    topics: dict[str, int] = {}
-    for file in contents.files:
-        topics[file.topic] = topics.get(file.topic, 0) + file.messages
+    topics = contents.messages_by_topic()
     damaged = sum(store.damaged_bytes for store in contents.stores.values())
     return Archive(where, new, sum(topics.values()), len(contents.files), topics, damaged)

@@ -185,10 +185,8 @@ def match(
     labels = contents.labels()
     work = parts_of(place, files, tasks_of(opened), Span(since, until), labels)
     rows: list[dict[str, Any]] = counted(work, wanted, other, opened).to_pylist()
-    left_out: dict[str, int] = {}
-    for file in () if topics else contents.files:
-        if not is_users_topic(file.topic):
-            left_out[file.topic] = left_out.get(file.topic, 0) + file.messages
+    archived = {} if topics else contents.messages_by_topic()
+    left_out = {topic: messages for topic, messages in archived.items() if not is_users_topic(topic)}
     examples = {} if other is None else examples_of(work, wanted, other, _by_topic(rows))
     brokers = tuple(sorted({*labels.values()}))
     if len(brokers) < 2:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from rmqlab_tools.spark.archived.matching import filters_of
+from rmqlab_tools.spark.archived.matching import filters_of, names_of
 from rmqlab_tools.spark.archived.pivoted_files import PivotedFile
 from rmqlab_tools.spark.archived.property_columns import OURS
+from rmqlab_tools.spark.filters.sql92_dictionary import PRESENCE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,24 +32,26 @@ def examples_of(
     values the subscriptions ask for, without absent ones.
     """
     filters = filters_of(wanted, changed)
-    names = list(dict.fromkeys(name for each in filters for name in each.value_names))
-    presence = list(dict.fromkeys(name for each in filters for name in each.presence_names if name not in names))
+    names, presence = names_of(filters)
     missing = {kind: min(most, sum(of_topic.values())) for kind, of_topic in counts.items()}
     examples: dict[str, list[dict[str, Any]]] = {kind: [] for kind in counts}
     for part in work:
-        kinds = [kind for kind, of_topic in counts.items() if missing[kind] and of_topic.get(part.topic)]
-        if not kinds:
+        kinds_here = [kind for kind, of_topic in counts.items() if of_topic.get(part.topic)]
+        if not any(missing[kind] for kind in kinds_here):
             continue
         for table in PivotedFile(part.path, names, presence).read(
             part.part, part.parts, [OURS + name for name in _OWN]
         ):
+            kinds = [kind for kind in kinds_here if missing[kind]]
+            if not kinds:
+                break
             before, after = (each.matches(table) for each in filters)
             inside = np.True_ if part.span is None else part.span.covers(table)
             for kind in kinds:
                 flags = before & ~after if kind == "lost" else after & ~before
                 places = np.flatnonzero(flags & inside)[: missing[kind]]
                 missing[kind] -= len(places)
-                rows = table.select([name for name in table.column_names if not name.endswith("?")]).take(
+                rows = table.select([name for name in table.column_names if not name.endswith(PRESENCE)]).take(
                     pa.array(places)
                 )
                 examples[kind] += [_message(part, row, names) for row in rows.to_pylist()]

@@ -6,6 +6,7 @@ where the last whole one ended.
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -81,6 +82,13 @@ class Contents(msgspec.Struct):
     stores: dict[str, ArchivedStore] = {}
     files: list[ArchivedFile] = []
 
+    def messages_by_topic(self) -> dict[str, int]:
+        """How many messages the archive has of each topic."""
+        messages: Counter[str] = Counter()
+        for file in self.files:
+            messages[file.topic] += file.messages
+        return dict(messages)
+
     def labels(self) -> dict[str, str]:
         """Whose the files are, by the store's key."""
         return {file.store: self.stores[file.store].label for file in self.files if file.store in self.stores}
@@ -102,7 +110,7 @@ class Place(NamedTuple):
             BadInput: Arrow knows no such address.
         """
         text = str(where)
-        if "://" not in text:
+        if not is_address(text):
             folder = str(Path(text).absolute())
             return cls(pafs.LocalFileSystem(), folder, folder, is_local=True)
         filesystem, folder = filesystem_of(text)

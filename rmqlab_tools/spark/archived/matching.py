@@ -202,6 +202,13 @@ def filters_of(wanted: Wanted, changed: Wanted | None = None) -> list[ColumnFilt
     return [wanted.filter(), *([] if changed is None else [changed.filter()])]
 
 
+def names_of(filters: Sequence[ColumnFilter]) -> tuple[list[str], list[str]]:
+    """The properties whose texts matter to one of the filters, and those that all of them only look for."""
+    values = list(dict.fromkeys(name for each in filters for name in each.value_names))
+    presence = list(dict.fromkeys(name for each in filters for name in each.presence_names if name not in values))
+    return values, presence
+
+
 def _count(part: Part, filters: Sequence[ColumnFilter]) -> pa.RecordBatch:
     """The counts of a part by queue and hour; a file that cannot be read gives one row, which says so."""
     rows: dict[tuple[int, int], NDArray[np.int64]] = {}
@@ -234,9 +241,7 @@ def _count(part: Part, filters: Sequence[ColumnFilter]) -> pa.RecordBatch:
 
 def _counts(part: Part, filters: Sequence[ColumnFilter]) -> Iterator[tuple[tuple[int, int], NDArray[np.int64]]]:
     """By run of a part's rows: queue and hour, and how many messages, matched, lost and gained it has."""
-    values = list(dict.fromkeys(name for each in filters for name in each.value_names))
-    presence = list(dict.fromkeys(name for each in filters for name in each.presence_names if name not in values))
-    file = PivotedFile(part.path, values, presence)
+    file = PivotedFile(part.path, *names_of(filters))
     runs = runs_of(file.metadata)
     places = [] if runs is not None and part.span is None else [QUEUE, STORED]
     for first, table in file.read_with_row(part.part, part.parts, places):
