@@ -135,33 +135,33 @@ def open_audit(
         opened = [_opened(given, stack) for given in given_stores(store)]
         stores = broker_stores(given for given, _ in opened)
         confs = {given.shown: given.conf for given, _ in opened}
-        writers = {found.label: written_by(found.root) for found in stores.counted}
+        writers = {counted.label: written_by(counted.root) for counted in stores.counted}
         rules = {label: given_rules or writer.rules() for label, writer in writers.items()}
         known_subscriptions = NO_SUBSCRIPTIONS
-        told = [events for _, events in opened if events is not None]
-        for facts in (*told, *([] if subscriptions is None else [subscriptions])):
+        events_beside = [events for _, events in opened if events is not None]
+        for facts in (*events_beside, *([] if subscriptions is None else [subscriptions])):
             known_subscriptions = both(known_subscriptions, _subscriptions(facts, next(iter(rules.values()))))
         # Frames report nothing of what was stored before the recorder ran, or after.
         first, last = known_subscriptions.span or (LONG_MIN, LONG_MAX)
-        logs = (*map(str, told), *_delivered(delivered, stack))
-        small = sum(file.size for found in stores.counted for file in found.files) <= KEPT_BYTES
+        logs = (*map(str, events_beside), *_delivered(delivered, stack))
+        small = sum(file.size for counted in stores.counted for file in counted.files) <= KEPT_BYTES
         audited = [
             BrokerAudit(
-                found.root,
-                found.label,
+                counted.root,
+                counted.label,
                 AuditOptions(
                     groups=tuple(groups),
                     subscriptions=known_subscriptions,
                     delivered=logs,
                     since=first if since is None else since,
                     until=last if until is None else until,
-                    **settings_of(conf or _conf(confs[found.shown], stack)),
+                    **settings_of(conf or _conf(confs[counted.shown], stack)),
                     each_message=small if each_message is None else each_message,
-                    rules=rules[found.label],
+                    rules=rules[counted.label],
                     **options,
                 ),
             )
-            for found in stores.counted
+            for counted in stores.counted
         ]
         known = [
             name

@@ -48,18 +48,9 @@ class Cluster(NamedTuple):
 
 
 class StoreAudit:
-    """The store of one broker. `broker` is its name, "" where there is but one store.
+    """The store of one broker. `broker` is its name, "" where there is but one store."""
 
-    `at` is the place of the store as people named it.
-    """
-
-    def __init__(
-        self,
-        engine: Engine,
-        root: str | StorePath,
-        options: AuditOptions,
-        broker: str = "",
-    ) -> None:
+    def __init__(self, engine: Engine, root: str | StorePath, options: AuditOptions, broker: str = "") -> None:
         """Look at what is there: files and `config/`.
 
         Raises:

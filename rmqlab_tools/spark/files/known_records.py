@@ -42,7 +42,6 @@ def known_record(root: AddressPath, log: AddressPath, base: int, size: int, plac
         OSError: the log cannot be read.
     """
     with RangeReader(log) as reader:
-        tried = 0
         for window in _WINDOWS:
             end = min(place + window, size)
             data = reader.read(place, end)
@@ -82,17 +81,17 @@ def _record(reader: RangeReader, data: bytes, at: int, place: int, base: int, si
 
 def _entry(root: AddressPath, record: _Place) -> tuple[int, int] | None:
     """What the queue of a record says: commit log offset and size; None where it has no such entry."""
-    place = record.queue_offset * 20
+    place = record.queue_offset * _ENTRY.size
     files = [file for file in _queue(root, record.topic, record.queue_id) if int(file.path.name) <= place]
     if not files:
         return None
     path, size, _ = files[-1]
     begin = place - int(path.name)
-    if begin + 20 > size:
+    if begin + _ENTRY.size > size:
         return None
     try:
         with RangeReader(path) as reader:
-            offset, length = _ENTRY.unpack(reader.read(begin, begin + 20))
+            offset, length = _ENTRY.unpack(reader.read(begin, begin + _ENTRY.size))
     except (OSError, struct.error):
         return None
     return offset, length
