@@ -26,12 +26,12 @@ SETTING = (
     "The check runs the eight messages and the restarts, then tries every order of frames on one queue.",
     "Next: the tasks, or 01b The article, figure by figure.",
     "No server runs:",
-    "Below, a column is a queue, a row is a tag, a box is a message.",
+    "In the lower part of the picture, a column is a queue, a row is a tag, a box is a message.",
     "This is its way:",
     "Ours race, too, with random delays (seed=):",
     "RabbitMQ's consumers compete for a queue; here they do not.",
     "A queue is Kafka's partition: one reader in a group, committed offsets.",
-    "But Kafka's broker filters nothing; this one drops what the group did not ask for.",
+    "But Kafka's broker filters nothing; this one drops by tags.",
     "A point is the share that the last starter won, its line what the true share may be.",
     "The way of the message, and the rule:",
     "Let A's be an hour ahead:",
@@ -77,7 +77,7 @@ def test_the_setting(lab):
     assert Counter(owners(lab).values()) == {"A": 2, "B": 2}
 
 
-@pytest.mark.claim("Lab holds a broker and clients, and lab.run moves its clock.")
+@pytest.mark.claim("Lab holds a broker and its clients, the consumers and producers, and lab.run moves its clock.")
 def test_the_same_each_time(lesson):
     one, other = (lesson["experiment"](lesson["both"]) for _ in range(2))
     assert one.finish().lines() == other.finish().lines()
@@ -88,7 +88,7 @@ def test_the_same_each_time(lesson):
 
 @pytest.mark.claim(
     "Eight messages were sent.",
-    "The broker let through tagB only, so the four with tagA are gone.",
+    "The broker, the server that keeps them, let through tagB only, so the four with tagA are gone.",
     "The four that are left lie in four queues.",
     "Two of these belong to A.",
     "A keeps tagA only, so it drops the two that lie there.",
@@ -110,7 +110,7 @@ def test_the_sum(lab):
 
 @pytest.mark.claim(
     "MsgStr2 has tagA and lies in a queue of A.",
-    "A pulled, and the broker dropped the message: it filters every pull by the slot, whoever pulls.",
+    "A pulled, and the broker dropped the message: it filtered by the slot, not by who pulled.",
     "MsgStr6 has tagB, so it passes the broker, and A itself drops it.",
     "The broker keeps one for the whole group, in what we call the slot.",
 )
@@ -130,7 +130,7 @@ def test_two_thieves(lab):
 
 
 @pytest.mark.claim(
-    "The broker compares only hash codes of tags, so a client compares the text once more, with its own subscription."
+    "The broker compares only hash codes of tags, numbers made of their text, and two texts can have one number,"
 )
 @pytest.mark.row("S-82")
 def test_the_broker_compares_hash_codes():
@@ -144,7 +144,7 @@ def test_the_broker_compares_hash_codes():
 
 @pytest.mark.claim(
     "Consumers commit offsets past dropped messages, too.",
-    "For some 18 s the lag is 2: A tells with its next pull how far it is, and the broker holds that pull while no message",
+    "For some 19 s the lag is 2: the broker holds A's next pull while no message comes, and A commits after the answer.",
     "Then the lag is 0, and six messages are lost.",
     "An alarm that waits half a minute sees nothing.",
 )
@@ -152,7 +152,7 @@ def test_the_broker_compares_hash_codes():
 def test_what_an_alarm_sees(lab):
     before, while_held, after = lab.lags()
     assert (before.lag, while_held.lag, after.lag) == (0, 2, 0)
-    assert 18_000 < while_held.lasted < 19_000
+    assert round(while_held.lasted / 1000) == 19
     dropped = lab.fates().where(dropped_by="A")
     passed = [pull.t for pull in lab.pulls().where(who="A") if pull.t > 66_000 and pull.queue in {0, 1}]
     assert len(dropped) == 2
@@ -164,8 +164,8 @@ def test_what_an_alarm_sees(lab):
     "B comes, and the queues are dealt out anew: a rebalance.",
     "A took the slot once more.",
     "Then B's stamp came, 4 ms higher, and took it back.",
-    "The highest version wins, not the last starter, as the article says.",
     "The highest version wins.",
+    "The article says: the last starter.",
 )
 def test_the_highest_version_takes_the_slot(lab):
     reading = RunView(lab._run())
@@ -179,7 +179,7 @@ def test_the_highest_version_takes_the_slot(lab):
     assert (a.who, b.who, b.version - a.version) == ("A", "B", 4)
 
 
-@pytest.mark.claim("B is likely to have it: it asks for the offsets of its new queues before it stamps.")
+@pytest.mark.claim("B, the last, is likely to have it: it asks for the offsets of its new queues before it stamps.")
 def test_who_asks_for_offsets(lab):
     late = [frame for frame in lab.frames() if frame.request == "QUERY_CONSUMER_OFFSET" and frame.t > 60_000]
     (stamped,) = [row.t for row in lab.heartbeats().where(who="B") if row.t > 60_015][:1]
