@@ -56,6 +56,7 @@ class Run:
     did not come to rest was ended.
     `zero`: when the topics were ready, ms since the run began: what people read counts from there, as `at` of the
     steps does; `events`, `facts` and `fates` count from the begin of the run, as recordings do.
+    `began_ms`: the epoch ms of time 0, None where nothing says it.
     A recording knows no choices; that of a tap has no steps either, and in it all names are as they are on the wire.
     """
 
@@ -70,6 +71,12 @@ class Run:
     queues: dict[str, int] = field(default_factory=dict)
     under_way: str | None = None
     zero: int = 0
+    began_ms: int | None = None
+
+    def __post_init__(self) -> None:
+        """Take the beginning from the event that says it."""
+        if self.began_ms is None and self.events:
+            self.began_ms = self.events[0].get("epochMs")
 
     @property
     def unusual(self) -> list[Choice]:

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput
-from rmqlab.files import is_dir
+from rmqlab.files import is_dir, read_properties
 from rmqlab.language import _, joined, ngettext
 from rmqlab.rules import rules_of
 from rmqlab.run.fates import Fate
@@ -34,10 +34,13 @@ VIEW_NAMES = ("funnel", "losses", "rebalances", "heartbeats")
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the arguments of the verb."""
     parser.add_argument(
-        "source",
-        type=Path,
+        "sources",
+        nargs="+",
         metavar="SOURCE",
-        help=_("the folder of a recorded set or of `rmqlab tap`, or scenarios to simulate (.jsonl)"),
+        help=_(
+            "the folder of a recorded set or of `rmqlab tap`, or scenarios to simulate (.jsonl); several, as of a "
+            "cluster's brokers, are merged in the order of time, with a column source (NAME=SOURCE names one)"
+        ),
     )
     parser.add_argument("--out", type=Path, metavar="DIR", help=_("write the tables there, one NAME.parquet each"))
     parser.add_argument(
@@ -63,7 +66,7 @@ def run(args: Namespace) -> int:
     Raises:
         BadInput: what cannot be used.
     """
-    from rmqlab_tools.spark.events import write_events
+    from rmqlab_tools.spark.events import write_events, write_merged
 
     if args.out is None and not args.view:
         raise BadInput(_("nothing to do: give --out DIR for the tables, or --view NAME, or both"))
@@ -71,23 +74,18 @@ def run(args: Namespace) -> int:
         from rmqlab_tools.spark.session import require_address
 
         require_address(args.spark)
-    recording = frames_folder(args.source)
-    is_recorded = recording is not None or is_dir(args.source)
-    if is_recorded and args.seed is not None:
-        raise BadInput(_("--seed is for scenarios; a recording has happened"))
-    if recording is not None:
-        accounts: Iterable[Run] = [_tapped(args, recording)]
-    else:
-        accounts = read_runs(args.source, args.id) if is_recorded else _simulated(args)
+    sources = {name: _accounts(args, path) for name, path in _named(args.sources).items()}
     out = printer(args)
     rows_of: dict[str, list[dict[str, Any]]] = {}
     with TemporaryDirectory(prefix="rmqlab-events-") as temporary:
         folder = args.out or Path(temporary)
-        counts = write_events(accounts, folder)
+        (first, *others) = sources.values()
+        counts = write_merged(sources, folder) if others else write_events(first, folder)
         rows_of_tables = joined(", ", (f"{name} {number}" for name, number in counts.items()))
         out.say(_("rows of the tables: {rows_of_tables}", rows_of_tables=rows_of_tables))
-        if isinstance(accounts, list):
-            _print_unknown(accounts[0], out)
+        for accounts in sources.values():
+            if isinstance(accounts, list):
+                _print_unknown(accounts[0], out)
         if args.view:
             from rmqlab_tools.spark.events import views
             from rmqlab_tools.spark.session import open_session
@@ -100,8 +98,42 @@ def run(args: Namespace) -> int:
             out.table(table(name, rows))
         else:
             out.say(_("{name}: no row", name=name))
-    write_json({"tables": counts, "views": rows_of}, args.json)
+    several = {"sources": list(sources)} if len(sources) > 1 else {}
+    write_json({"tables": counts, "views": rows_of} | several, args.json)
     return 0
+
+
+def _named(given: Iterable[str]) -> dict[str, Path]:
+    """The sources by their names: NAME=SOURCE, else the broker's if each has one of its own, else the path."""
+    from rmqlab_tools.spark.files.broker_stores import given_name
+
+    pairs = [given_name(text) for text in given]
+    brokers = [_broker(Path(path)) for _name, path in pairs]
+    have_own = all(brokers) and len({*brokers}) == len(brokers)
+    names = [name or (broker if have_own else path) for (name, path), broker in zip(pairs, brokers, strict=True)]
+    for name in names:
+        if names.count(name) > 1:
+            raise BadInput(_("two sources are called {name}; name them: NAME=SOURCE", name=f"{name!r}"))
+    return dict(zip(names, (Path(path) for _name, path in pairs), strict=True))
+
+
+def _broker(path: Path) -> str:
+    """The name of a recording's broker, "" where nothing says it."""
+    try:
+        return read_properties(path / "broker.conf").get("brokerName", "").strip()
+    except BadInput:
+        return ""
+
+
+def _accounts(args: Namespace, source: Path) -> Iterable[Run]:
+    """The runs of a source; a list of one, of a tap."""
+    recording = frames_folder(source)
+    is_recorded = recording is not None or is_dir(source)
+    if is_recorded and args.seed is not None:
+        raise BadInput(_("--seed is for scenarios; a recording has happened"))
+    if recording is not None:
+        return [_tapped(args, recording)]
+    return read_runs(source, args.id) if is_recorded else _simulated(args, source)
 
 
 def _tapped(args: Namespace, folder: Path) -> Run:
@@ -138,12 +170,12 @@ def _print_unknown(account: Run, out: Printer) -> None:
         )
 
 
-def _simulated(args: Namespace) -> Iterator[Run]:
+def _simulated(args: Namespace, source: Path) -> Iterator[Run]:
     from rmqlab.sim.cluster import settings_beside
     from rmqlab.sim.scenario_inputs import named_scenarios
     from rmqlab.sim.simulate import simulate
     from rmqlab_tools.search.explorer.timings import chosen_times
 
-    cluster = replace(settings_beside(args.source.parent), rules=rules_of(args.version))
-    for scenario in named_scenarios(args.source, args.id).values():
+    cluster = replace(settings_beside(source.parent), rules=rules_of(args.version))
+    for scenario in named_scenarios(source, args.id).values():
         yield simulate(scenario, cluster=cluster, **chosen_times(scenario, seed=args.seed))

@@ -46,6 +46,7 @@ class RecordedLine:
     client: str = ""
     control: str = ""
     conns: tuple[int, ...] = ()
+    argument: str = ""
 
 
 @dataclass(slots=True)
@@ -59,6 +60,13 @@ class Recording:
     properties: dict[str, str]
     lines: list[RecordedLine] = field(default_factory=list)
     namesrv_lines: list[RecordedLine] = field(default_factory=list)
+
+    @property
+    def began_ms(self) -> int | None:
+        """The epoch ms of time 0, as a tap says it; None where nothing does."""
+        began = (line for line in self.lines if line.kind is LineKind.CONTROL and line.control == "began")
+        line = next(began, None)
+        return int(line.argument) - round(line.t) if line is not None and line.argument.isdecimal() else None
 
 
 FRAMES_NAMES = ("frames.jsonl", "frames.jsonl.gz")
@@ -154,7 +162,14 @@ def _line(where: str, number: int, fields: dict[str, object]) -> RecordedLine:
             raise BadInput(
                 _("{where}, field conns: expected connection numbers, got {conns}", where=where, conns=f"{conns!r}")
             )
-        return RecordedLine(number, t, LineKind.CONTROL, control=str(fields["control"]), conns=tuple(conns))
+        return RecordedLine(
+            number,
+            t,
+            LineKind.CONTROL,
+            control=str(fields["control"]),
+            conns=tuple(conns),
+            argument=str(fields.get("arg", "")),
+        )
     conn = fields.get("conn")
     if isinstance(conn, bool) or not isinstance(conn, int):
         raise BadInput(

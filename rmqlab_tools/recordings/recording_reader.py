@@ -262,7 +262,8 @@ def tap_account(folder: Path) -> Run:
         _line(fact.t, TapCommit(*astuple(fact.event))) for fact in account.facts if isinstance(fact.event, Commit)
     ]
     scenario = Scenario(recording.name, topics={}, steps=[])
-    return Run(scenario, sorted(events, key=lambda event: event["t"]), FactLog(facts), fates)
+    ordered = sorted(events, key=lambda event: event["t"])
+    return Run(scenario, ordered, FactLog(facts), fates, began_ms=recording.began_ms)
 
 
 def _as_known(fate: MessageFate, account: RunFromFrames) -> MessageFate:

@@ -64,12 +64,12 @@ def audit_at(address: str, store: Path, subscriptions: Path | None = None, group
         given = ["--subscriptions", str(subscriptions)] if subscriptions else []
         given += ["--group", group] if group else []
         command = ["-m", "rmqlab", "audit", str(store), *given, "--spark", address, "--json", str(result)]
-        run_python(command, address, {"PYSPARK_SUBMIT_ARGS": _quick(address)})
+        run_python(command, address, {"PYSPARK_SUBMIT_ARGS": quick(address)})
         record: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
     return record
 
 
-def _quick(address: str) -> str:
+def quick(address: str) -> str:
     """What spark-submit is given; executors on this machine find the archive of classes as well."""
     provide_java(os.environ)
     here = with_archive(_QUICK)

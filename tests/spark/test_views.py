@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+from itertools import islice
 
 import pytest
 
@@ -15,7 +17,7 @@ from rmqlab_tools.recordings.recording_reader import read_runs
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: ./lab test installs it")
 
-from rmqlab_tools.spark.events import EVENT_TABLES, EVENT_VIEWS, view_sql, views, write_events
+from rmqlab_tools.spark.events import EVENT_TABLES, EVENT_VIEWS, view_sql, views, write_events, write_merged
 
 
 @pytest.fixture(scope="module")
@@ -153,3 +155,45 @@ def test_what_is_wrong_is_named(spark, golden, tmp_path, capsys):
     assert main(["events", str(tmp_path / "nothing"), "--out", str(tmp_path / "out")]) == 2
     assert main(["events", base]) == 2
     assert "--out" in capsys.readouterr().err
+
+
+def test_several_sources_are_merged_in_the_order_of_time(golden, tmp_path, capsys):
+    """A column says whose a row is, and so do the ids, by which views tell scenarios apart."""
+    base, again = golden / "broker-4.8.0" / "lite", golden / "broker-4.8.0" / "lite-2"
+    parquet = pytest.importorskip("pyarrow.parquet")
+    runs = {name: [next(read_runs(folder))] for name, folder in (("x", base), ("y", again))}
+    counts = write_merged(runs, tmp_path / "both")
+    for name in EVENT_TABLES:
+        rows = parquet.read_table(tmp_path / "both" / f"{name}.parquet").to_pylist()
+        assert len(rows) == counts[name]
+        times = [row["at"] for row in rows]
+        assert times == sorted(times)
+        for source, mine in runs.items():
+            write_events(mine, tmp_path / source)
+            began = {run.scenario.id: run.events[0]["epochMs"] for run in mine}
+            alone = [
+                {"source": source, "at": row["t"] + began[row["id"]]} | row | {"id": f"{source}/{row['id']}"}
+                for row in parquet.read_table(tmp_path / source / f"{name}.parquet").to_pylist()
+            ]
+            # sorted in both: of one source the order of a moment is that of its own table
+            assert [row for row in rows if row["source"] == source] == sorted(alone, key=lambda row: row["at"])
+    assert main(["events", str(base), str(base), "--out", str(tmp_path / "verb")]) == 2
+    assert "two sources are called" in capsys.readouterr().err
+
+
+def test_a_tap_says_when_it_began(tmp_path, golden, capsys):
+    """Two taps of two brokers: each is called as its broker; one that does not say when it began stands at the end."""
+    parquet = pytest.importorskip("pyarrow.parquet")
+    with gzip.open(golden / "broker-4.8.0" / "base" / "frames.jsonl.gz", "rt") as stream:
+        lines = "".join(islice(stream, 1_500))
+    began = json.dumps({"t": 2.0, "control": "began", "arg": "1700000000002", "conns": []}) + "\n"
+    for name, text in (("broker-a", began + lines), ("broker-b", lines)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "frames.jsonl").write_text(text)
+        (tmp_path / name / "broker.conf").write_text(f"brokerName={name}\n")
+    assert main(["events", str(tmp_path / "broker-b"), str(tmp_path / "broker-a"), "--out", str(tmp_path / "out")]) == 0
+    rows = parquet.read_table(tmp_path / "out" / "messages.parquet").to_pylist()
+    half = len(rows) // 2
+    assert [row["source"] for row in rows] == ["broker-a"] * half + ["broker-b"] * half
+    assert [row["at"] for row in rows] == [row["t"] + 1_700_000_000_000 for row in rows[:half]] + [None] * half
+    assert capsys.readouterr().out.count("frames do not tell what a listener got") == 2
