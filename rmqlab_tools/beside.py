@@ -10,6 +10,8 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from rmqlab_tools.processors import processors
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -70,4 +72,4 @@ class Beside(Generic[T]):
 
 def _is_safe() -> bool:
     """Whether a fork can go on with what it has: no other thread holds a lock there."""
-    return sys.platform == "linux" and threading.active_count() == 1 and len(os.sched_getaffinity(0)) > 1
+    return sys.platform == "linux" and threading.active_count() == 1 and processors() > 1

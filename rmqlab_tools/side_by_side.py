@@ -15,6 +15,8 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from rmqlab_tools.processors import processors
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import IO
@@ -26,15 +28,6 @@ R = TypeVar("R")
 NOW, DONE, FAILED = "now", "done", "failed"
 
 
-def processors() -> int:
-    """How many processors this process may use; 1 where no other process can be started."""
-    if sys.platform in {"emscripten", "wasi"}:
-        return 1
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def side_by_side(work: Callable[[T, Progress], R], tasks: Sequence[T], progress: Progress) -> list[R]:
     """`work(task, progress)` of each task, in their order; `work` is a function of a module, and all can be pickled.
 
@@ -44,20 +37,20 @@ def side_by_side(work: Callable[[T, Progress], R], tasks: Sequence[T], progress:
         Exception: what `work` raised for the first task that failed; no further task is begun.
     """
     waiting = iter(enumerate(tasks))
-    said: SimpleQueue[tuple[str, int, Any]] = SimpleQueue()
+    answers: SimpleQueue[tuple[str, int, Any]] = SimpleQueue()
     helpers = [_start() for _ in range(min(processors(), len(tasks)))]
     try:
         for helper in helpers:
-            Thread(target=_serve, args=(helper, work, waiting, said), daemon=True).start()
+            Thread(target=_serve, args=(helper, work, waiting, answers), daemon=True).start()
         results: dict[int, R] = {}
         while len(results) < len(tasks):
-            kind, number, what = said.get()
+            kind, number, value = answers.get()
             if kind == FAILED:
-                raise what
+                raise value
             if kind == NOW:
-                progress(what)
+                progress(value)
             else:
-                results[number] = what
+                results[number] = value
         return [results[number] for number in range(len(tasks))]
     finally:
         for helper in helpers:
@@ -72,11 +65,11 @@ def _start() -> subprocess.Popen[bytes]:
 
 
 def _serve(
-    helper: subprocess.Popen[bytes], work: object, waiting: Iterator[tuple[int, Any]], said: SimpleQueue[Any]
+    helper: subprocess.Popen[bytes], work: object, waiting: Iterator[tuple[int, Any]], answers: SimpleQueue[Any]
 ) -> None:
     """Give a helper one task after the other, and pass on what it says."""
-    number, tasks, answers = -1, helper.stdin, helper.stdout
-    if tasks is None or answers is None:
+    number, tasks, output = -1, helper.stdin, helper.stdout
+    if tasks is None or output is None:
         raise ValueError("a helper has pipes")
     try:
         for number, task in waiting:
@@ -84,18 +77,18 @@ def _serve(
             tasks.flush()
             kind = NOW
             while kind == NOW:
-                kind, what = pickle.load(answers)  # noqa: S301 - our own helper's
-                said.put((kind, number, what))
+                kind, value = pickle.load(output)  # noqa: S301 - our own helper's
+                answers.put((kind, number, value))
     except Exception as error:  # noqa: BLE001 - whatever it is, the thread that waits raises it
-        said.put((FAILED, number, error))
+        answers.put((FAILED, number, error))
 
 
 def help_out(tasks: IO[bytes], answers: IO[bytes]) -> None:
     """Do tasks until there are no more; whoever has started this one ends it, also when a user interrupts both."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
-    def say(kind: str, what: object) -> None:
-        pickle.dump((kind, what), answers)
+    def say(kind: str, value: object) -> None:
+        pickle.dump((kind, value), answers)
         answers.flush()
 
     while True:

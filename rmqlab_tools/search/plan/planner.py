@@ -24,6 +24,7 @@ from rmqlab.rules import DEFAULT_RULES, RULES, Rules
 from rmqlab.sim.cluster import default_settings
 from rmqlab.sim.simulate import TOPICS_SETTLE_MS, simulate
 from rmqlab_tools.gc_tuning import gc_tuning
+from rmqlab_tools.processors import processors
 from rmqlab_tools.search.defaults import SCHEDULE_BUDGET
 from rmqlab_tools.search.explorer.deviations import ScheduleShortener, replay_schedule
 from rmqlab_tools.search.explorer.explore import NotRepeatedError
@@ -33,7 +34,7 @@ from rmqlab_tools.search.plan.change import Change, change_between, parse_subscr
 from rmqlab_tools.search.plan.procedures import PROCEDURES, Procedure, Producers, Setting, course
 from rmqlab_tools.search.plan.results import Plan, ProcedureResult
 from rmqlab_tools.search.plan.run_cost import RunCost, cost_of
-from rmqlab_tools.side_by_side import processors, side_by_side
+from rmqlab_tools.side_by_side import side_by_side
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -237,15 +238,15 @@ def plan(
     tasks = [_Task(kinds[number][1], change, setting, kinds[number][0], rules, budget, seed) for number in firsts]
     hear = progress or _unheard
     if seconds is None and _is_worth_helpers(tasks):
-        found = side_by_side(_try, tasks, hear)
-        for number, result in zip(firsts, found, strict=True):
+        results = side_by_side(_try, tasks, hear)
+        for number, result in zip(firsts, results, strict=True):
             result.course = courses[number]
             result.worst.scenario = result.course.scenario
     else:
         trials = [(task, task.trial(hear, until)) for task in tasks]
-        found = [task.run(trial) for task, trial in trials]
+        results = [task.run(trial) for task, trial in trials]
         cut = any(trial.cut for _ignored, trial in trials)
-    by_course = dict(zip(firsts, found, strict=True))
+    by_course = dict(zip(firsts, results, strict=True))
     tried = [
         replace(by_course[courses.index(written)], procedure=procedure, producers=behaviour)
         for written, (behaviour, procedure) in zip(courses, kinds, strict=True)

@@ -19,7 +19,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from rmqlab_tools.side_by_side import processors
+from rmqlab_tools.processors import processors
 from rmqlab_tools.spark.audit.kept_frames import has_ended, release
 from rmqlab_tools.spark.files.commit_log_files import together
 from rmqlab_tools.spark.files.tasks import TASK_BYTES, over_ranges, reporting_tasks
