@@ -44,10 +44,9 @@ class IndexFile:
         segment.truncate(file_size(hash_slot_num, index_num))
         self._pages: dict[int, array[int]] = {}
         self._unwritten: set[int] = set()
-        header: tuple[int, ...] = _HEADER.unpack(segment.read(0, _HEADER.size))
-        self.begin_timestamp, self.end_timestamp, self.begin_phy_offset, self.end_phy_offset, *counts = header
+        *fields, index_count = _HEADER.unpack(segment.read(0, _HEADER.size))
         # a damaged header may count what has no room in the file
-        self.hash_slot_count, self.index_count = counts[0], min(max(counts[1], 1), index_num)
+        self._header = (*fields, min(max(index_count, 1), index_num))
 
     @property
     def is_write_full(self) -> bool:
@@ -60,7 +59,7 @@ class IndexFile:
             self.begin_phy_offset = self.end_phy_offset = end_phy_offset
         if end_timestamp > 0:
             self.begin_timestamp = self.end_timestamp = end_timestamp
-        self.segment.overwrite(0, _HEADER.pack(*self._counts))
+        self.segment.overwrite(0, _HEADER.pack(*self._header))
 
     def put_keys(self, keys: Sequence[Key]) -> int:
         """Write as many keys as fit and return how many that were; their slots are written by `write_slots`.
@@ -73,10 +72,11 @@ class IndexFile:
         keys = keys[: self._max - self.index_count]
         if not keys:
             return 0
-        first, before_all = self.index_count, self._counts
+        first, last = self.index_count, keys[-1]
+        begin_offset, begin = self.begin_phy_offset, self.begin_timestamp
         if first <= 1:
-            self.begin_phy_offset, self.begin_timestamp = keys[0].phy_offset, keys[0].store_timestamp
-        slots, begin, pack = self._slots, self.begin_timestamp, _ENTRY.pack
+            begin_offset, begin = keys[0].phy_offset, keys[0].store_timestamp
+        slots, pack = self._slots, _ENTRY.pack
         used, entries = 0, []
         taken: dict[int, int] = {}
         for number, (hashed, phy_offset, store_timestamp) in enumerate(keys, start=first):
@@ -85,15 +85,11 @@ class IndexFile:
             used += before == 0
             entries.append(pack(hashed, phy_offset, seconds_since(begin, store_timestamp), before))
             taken[slot] = number
-        self.hash_slot_count = to_int32(self.hash_slot_count + used)
-        self.index_count = first + len(keys)
-        self.end_phy_offset, self.end_timestamp = keys[-1].phy_offset, keys[-1].store_timestamp
-        try:
-            self.segment.overwrite(self._entries_at + first * _ENTRY.size, b"".join(entries))
-            self.segment.overwrite(0, _HEADER.pack(*self._counts))
-        except SegmentError:
-            self._counts = before_all
-            raise
+        counts = to_int32(self.hash_slot_count + used), first + len(keys)
+        header = begin, last.store_timestamp, begin_offset, last.phy_offset, *counts
+        self.segment.overwrite(self._entries_at + first * _ENTRY.size, b"".join(entries))
+        self.segment.overwrite(0, _HEADER.pack(*header))
+        self._header = header
         for slot, number in taken.items():
             page, place = divmod(slot, _PAGE_SLOTS)
             self._pages[page][place] = number
@@ -116,8 +112,8 @@ class IndexFile:
             self._pages.clear()
 
     @property
-    def _counts(self) -> tuple[int, ...]:
-        """What the header holds."""
+    def _header(self) -> tuple[int, ...]:
+        """The fields of the header in their order."""
         return (
             self.begin_timestamp,
             self.end_timestamp,
@@ -127,8 +123,8 @@ class IndexFile:
             self.index_count,
         )
 
-    @_counts.setter
-    def _counts(self, counts: tuple[int, ...]) -> None:
+    @_header.setter
+    def _header(self, fields: tuple[int, ...]) -> None:
         (
             self.begin_timestamp,
             self.end_timestamp,
@@ -136,7 +132,7 @@ class IndexFile:
             self.end_phy_offset,
             self.hash_slot_count,
             self.index_count,
-        ) = counts
+        ) = fields
 
     def _slot(self, slot: int) -> int:
         page, place = divmod(slot, _PAGE_SLOTS)
