@@ -140,7 +140,7 @@ class DurableStore:
             if self._index is not None:
                 self._index.write_all()
             persisted = [self._persist(name) for name in self._tables]
-            folder.segments.release()
+            folder.segments.write_held()
             folder.segments.flush()
             self._note_flushed()
             in_order = all(persisted) and store.running_flags.is_writeable and store.dispatch_behind_bytes() == 0
@@ -159,7 +159,7 @@ class DurableStore:
 
     def hold(self) -> None:
         """Have what is stored from now on written at once, by `write_held`."""
-        self._folder.segments.hold()
+        self._folder.segments.is_holding = True
 
     def write_held(self) -> bool:
         """Give the system what was stored. False when it does not take it: nothing more is stored until it does."""

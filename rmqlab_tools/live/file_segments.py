@@ -2,7 +2,7 @@
 
 Files are as large as their segment from the beginning and sparse. Bytes are written with `pwrite`, not through a
 mapping: a full disk is an error to answer then, where a mapping would end the process. While they are held back
-(`FileSegments.hold`), those of many appends are written at once.
+(`FileSegments.is_holding`), those of many appends are written at once.
 """
 
 from __future__ import annotations
@@ -186,8 +186,8 @@ class FileSegment:
 class FileSegments(Segments):
     """Makes and finds segments below a folder. `dirty` are those with bytes that are not on disk for sure.
 
-    Between `hold` and `release` appended bytes may wait in memory, those of the log where the disk has room for them:
-    whoever wants to be sure of them calls `write_held`. `held` are the segments that have some, `held_records` counts
+    While `is_holding` appended bytes may wait in memory, those of the log where the disk has room for them: whoever
+    wants to be sure of them calls `write_held`. `held` are the segments that have some, `held_records` counts
     what was ever held back of the log.
 
     `commit_log` is the folder of the commit log, when that is elsewhere (`storePathCommitLog`).
@@ -269,19 +269,6 @@ class FileSegments(Segments):
         """The names of the folders in a directory of the store, sorted."""
         folder = self.root / directory
         return sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
-
-    def hold(self) -> None:
-        """Let appended bytes wait in memory from now on."""
-        self.is_holding = True
-
-    def release(self) -> None:
-        """Let nothing wait any more.
-
-        Raises:
-            SegmentError: as `write_held`.
-        """
-        self.is_holding = False
-        self.write_held()
 
     def write_held(self) -> None:
         """Write what waits in memory, each file at once.
