@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -706,18 +707,19 @@ def test_what_a_broken_disk_does_not_take_is_not_acknowledged_and_not_forgotten(
 
 def test_answers_of_one_flush_leave_together_and_say_when_it_takes_too_long(tmp_path, net):
     config = ServeConfig.of(
-        {"diskMaxUsedSpaceRatio": "99", "flushDiskType": "SYNC_FLUSH", "syncFlushTimeout": "60"}, where="test",
+        {"diskMaxUsedSpaceRatio": "99", "flushDiskType": "SYNC_FLUSH", "syncFlushTimeout": "500"}, where="test",
         listen="127.0.0.1:0", namesrv="127.0.0.1:0", store=tmp_path / "store",
     )  # fmt: skip
 
     async def run():
-        startup, pause, flushes = BrokerStartup(config), [0.0], []
+        startup, disk_is_free, flushes = BrokerStartup(config), threading.Event(), []
+        disk_is_free.set()
         await startup.start()
         flush = startup._folder.segments.flush
 
         def counted(*arguments):
             flushes.append(arguments)
-            time.sleep(pause[0])
+            disk_is_free.wait()
             flush(*arguments)
 
         startup._folder.segments.flush = counted
@@ -734,12 +736,13 @@ def test_answers_of_one_flush_leave_together_and_say_when_it_takes_too_long(tmp_
                 codes = await asyncio.gather(*(send(runtime) for runtime in (one, two) for _ in range(10)))
                 assert set(codes) == {ResponseCode.SUCCESS}
                 assert len([arguments for arguments in flushes if arguments == ("commitlog",)]) < 10
-                pause[0] = 0.2
+                disk_is_free.clear()
                 assert await send(one) == ResponseCode.FLUSH_DISK_TIMEOUT
-                pause[0] = 0.0
+                disk_is_free.set()
                 await startup._durable.flushed()
                 assert await send(one) == ResponseCode.SUCCESS
         finally:
+            disk_is_free.set()
             await startup.stop()
 
     asyncio.run(run())
