@@ -7,6 +7,8 @@ import os
 import shutil
 import socket
 import stat
+import subprocess
+import tempfile
 import threading
 
 import pytest
@@ -16,7 +18,7 @@ from rmqlab.checkout import ROOT
 from rmqlab.errors import BadInput
 from rmqlab_tools.cli import cli
 from tests.proof.notebook_files import read, write
-from tests.proof.workshop import judge
+from tests.proof.workshop import judge, sandbox
 from tests.proof.workshop.judging import NO_ANSWER, NOT_YET, OUT_OF_TIME, RIGHT, STOPPED, Guard, judged
 from tests.proof.workshop.remote import Learner
 from tests.proof.workshop.sandbox import PROMISES, Limits, missing
@@ -71,6 +73,16 @@ def states(verdicts):
 
 
 ALL_RIGHT = {"collide": RIGHT, "code": RIGHT, "broker": RIGHT, "client": RIGHT, "hunt": RIGHT}
+
+
+def test_a_checkout_below_tmp_opens_its_sandbox(promises, monkeypatch):
+    """A clone may lie in /tmp, where the scratch folder has its second name else."""
+    program = ["-c", "import tempfile; print(tempfile.TemporaryFile().write(b'abc'), tempfile.gettempdir())"]
+    with tempfile.TemporaryDirectory(dir="/tmp") as seen:
+        monkeypatch.setattr(sandbox, "SYSTEM", (*sandbox.SYSTEM, seen))
+        command = sandbox.command(program, LIMITS, LACKING, None)
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.stdout.split(), done.stderr) == (["3", str(sandbox.COURSE)], "")
 
 
 def test_an_honest_learner_is_right_and_may_write_helpers(hand_in):
