@@ -125,7 +125,7 @@ def matching(
     """The messages of an archive that a subscription gets, as a frame; `rmqlab.match` counts them by queue and hour.
 
     `columns` are those of the frame: topic, queueId, queueOffset, storeTimestamp (epoch ms), physicalOffset (bytes; it
-    leads to the record in the store's log), broker (where the store lay, if nobody knows its name), None for all. With
+    leads to the record in the store's log), broker (where the store lay, if its name is not known), None for all. With
     `everything` it has every message, and a boolean column `wanted` beside these, as `wants` makes one, but decided for
     each distinct value once. `since` and `until` are store times, ends included. With `stream` it is a stream, which
     goes on with what later runs of `archive` add.

@@ -17,7 +17,8 @@ from tests.doctor.scene import JAVA_4, JAVA_5, groups_at
 
 LESSON = "14_healthy"
 SETTING = (
-    "The rebuilt group as a film:",
+    "In the live cluster A and B start at once, and chance decides whose subscription the broker holds.",
+    "Here is one of the two ways as a film, B a minute after A:",
     "Members that do not name a topic at all may be among them.",
     "The topic has four queues.",
     "A producer sends 2 messages of each tag to each queue:",

@@ -71,7 +71,7 @@ class ArchivedStore(msgspec.Struct, frozen=True):
 
     @property
     def label(self) -> str:
-        """How its queues are told from others': the broker's name, else where the store lay."""
+        """What sets its queues apart from others': the broker's name, else where the store lay."""
         return self.broker or self.shown
 
 
