@@ -129,7 +129,7 @@ def begin_with_setting(mine: Notebook, lesson: Notebook, path: Path) -> None:
     svg = next(filter(None, drawn), None)
     if svg is not None:
         file = path.with_suffix(".svg")
-        file.write_text(svg, encoding="utf-8")
+        file.write_bytes(svg.encode("ascii", "xmlcharrefreplace"))  # JupyterLite reads a text file as Latin-1
         words = re.sub(r"[][]", "", html.unescape(_first(r"<desc[^>]*>([^<]*)</desc>", svg)))
         question, line, table = mine["cells"][0]["source"].partition("\n\n|")
         mine["cells"][0]["source"] = f"{question}\n\n![{words}]({quote(file.name)}){line}{table}"
