@@ -106,7 +106,7 @@ class Match:
             lost, gained = self.total("lost"), self.total("gained")
             lines.append(
                 _(
-                    "{changed}: it loses {lost} of these and gains {gained} others",
+                    "{changed}: it loses {lost} of these; others that it gains: {gained}",
                     changed=self.changed,
                     lost=f"{lost:,}",
                     gained=f"{gained:,}",
@@ -115,10 +115,10 @@ class Match:
         if self.left_out:
             lines.append(
                 ngettext(
-                    "left out unless named: {messages} message of the system's own topics, of retries and of "
-                    "dead letters ({topics})",
-                    "left out unless named: {messages} messages of the system's own topics, of retries and of "
-                    "dead letters ({topics})",
+                    "left out of the whole archive unless named: {messages} message of the system's own topics, of "
+                    "retries and of dead letters ({topics})",
+                    "left out of the whole archive unless named: {messages} messages of the system's own topics, of "
+                    "retries and of dead letters ({topics})",
                     sum(self.left_out.values()),
                     messages=f"{sum(self.left_out.values()):,}",
                     topics=", ".join(sorted(self.left_out)),
@@ -163,7 +163,7 @@ def match(
     >>> kept = rmqlab.archive(lab.write_store(tempfile.mkdtemp() + "/store"), folder)
     >>> rmqlab.match(folder, "tagA", changed="tagB")
     tagA: 2 of 3 messages match
-    tagB: it loses 2 of these and gains 1 others
+    tagB: it loses 2 of these; others that it gains: 1
 
     Raises:
         BadInput: no archive, a file of it that is gone or damaged, a topic that it does not have, another kind or

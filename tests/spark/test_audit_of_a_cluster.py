@@ -148,6 +148,14 @@ def test_two_masters_that_cannot_be_told_apart_are_refused(tmp_path, capsys):
         told(one, other)
 
 
+@pytest.mark.parametrize("again", ["store", "./store", "b=store"])
+def test_a_store_named_twice_is_refused(tmp_path, monkeypatch, again):
+    (tmp_path / "store").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BadInput, match="store is named twice: name each store once"):
+        given_stores(["store", again])
+
+
 def test_stores_of_one_broker_with_nothing_in_common_are_refused(tmp_path):
     one, later = store_of(tmp_path / "one", "b", 30, size=1_000), store_of(tmp_path / "later", "b", 30, size=1_000)
     files = sorted((one / "commitlog").iterdir())

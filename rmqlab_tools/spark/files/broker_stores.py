@@ -8,6 +8,7 @@ master's log at the same offsets (`HAService`), and its topics.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -132,7 +133,7 @@ def given_stores(given: Named) -> list[GivenStore]:
     """What people named: one store, several, or several by their brokers' names; a text may be NAME=STORE.
 
     Raises:
-        BadInput: none is named, or an address that Arrow does not know.
+        BadInput: none is named, one is named twice, or an address that Arrow does not know.
     """
     if isinstance(given, Mapping):
         named = [(str(name), path) for name, path in given.items()]
@@ -151,14 +152,22 @@ def given_stores(given: Named) -> list[GivenStore]:
         stores.append(
             GivenStore(shown_address(place) if is_address(place) else place, store_path(place), name or of_text)
         )
+    for place, count in Counter(_place(store.path) for store in stores).items():
+        if count > 1:
+            raise BadInput(_("{store} is named twice: name each store once", store=place))
     return stores
+
+
+def _place(path: StorePath) -> str:
+    """Where a store lies: one place for a relative path and the whole one."""
+    return str(path) if isinstance(path, AddressPath) else str(path.absolute())
 
 
 def broker_stores(given: Iterable[GivenStore]) -> Stores:
     """Tell brokers and copies apart.
 
     Raises:
-        BadInput: no store; two of one broker with different logs, or with none in common; twice the same one.
+        BadInput: no store; two of one broker with different logs, or with none in common.
     """
     stores = [_opened(store) for store in given]
     if len(stores) > 1:
