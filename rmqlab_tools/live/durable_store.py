@@ -162,7 +162,7 @@ class DurableStore:
         self._folder.segments.is_holding = True
 
     def write_held(self) -> bool:
-        """Give the system what was stored. False when it does not take it: nothing more is stored until it does."""
+        """Give the system what was stored. False if not: no more is stored until the disk is looked at."""
         try:
             self._folder.segments.write_held()
         except SegmentError as error:
