@@ -211,10 +211,13 @@ class Doctor:
 
     def _follow_clock(self) -> None:
         """Move what was seen before when this machine's clock was set: between two looks lies the time that passed."""
-        apart = epoch_ms() - round(self._looked * 1000)
+        now = epoch_ms()
+        apart = now - round(self._looked * 1000)
         step = 0 if self._clock_apart is None else apart - self._clock_apart
         self._clock_apart = apart
         if abs(step) > CLOCK_STEP_MS and self._previous is not None:
+            # One clock is read after the other, so a step may be some ms too long: nothing seen lies after now.
+            step = min(step, now - self._previous.at)
             self._previous = replace(self._previous, at=self._previous.at + step)
             self._history.moved(step)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 
 import pytest
 
@@ -104,6 +105,25 @@ def test_what_lies_between_two_looks_is_time_that_passed(monkeypatch, jump_ms):
     flips = judged[-1][1]
     assert flips.looks == 3
     assert flips.per_minute is None or flips.per_minute > 60_000 / MOMENT_MS
+
+
+def test_a_step_of_the_clock_puts_nothing_seen_into_the_future(monkeypatch):
+    """A machine at work lets time pass between a look at one clock and at the other."""
+    clock, judged = WallClock(), []
+
+    async def seen(_client, previous):
+        return look([M("A", {"T": "tagA"})], at=clock())
+
+    monkeypatch.setattr(doctor, "epoch_ms", clock)
+    monkeypatch.setattr(doctor, "take_look", seen)
+    monkeypatch.setattr(doctor, "diagnose", lambda seen, previous, _: judged.append(previous and seen.at - previous.at))
+    with doctor.Doctor("127.0.0.1:9876") as watching:
+        watching.look()
+        real = time.monotonic
+        monkeypatch.setattr(doctor.time, "monotonic", lambda: real() - 0.5)  # half a second later the other is read
+        clock.off_ms = HOUR_MS
+        watching.look()
+    assert 0 <= judged[-1] < MOMENT_MS
 
 
 def test_a_tap_stamps_frames_by_the_time_that_passed(monkeypatch, tmp_path):
