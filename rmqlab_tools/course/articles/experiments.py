@@ -221,9 +221,10 @@ def reproduced(experiments: Sequence[Experiment]) -> Iterator[Result]:
             each.id: Beside(partial(reproduce, each)) for each in experiments if each.seeds and len(experiments) > 1
         }
         try:
-            for experiment in experiments:
-                beside = many.get(experiment.id)
-                yield reproduce(experiment) if beside is None else beside.result()
+            # All others first: one of many runs stands early in the list, and is waited for last.
+            here = {each.id: reproduce(each) for each in experiments if each.id not in many}
+            for each in experiments:
+                yield many[each.id].result() if each.id in many else here[each.id]
         finally:
             for beside in many.values():
                 beside.end()
