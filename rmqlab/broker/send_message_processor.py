@@ -213,10 +213,9 @@ class SendMessageProcessor:
             message.topic, message.queue_id = dead_letter_place(group, self._topics, self._choose, self._rules)
 
     def _put_answer(self, message: MessageExt, result: PutMessageResult, queue_id: int, now: int) -> RemotingCommand:
-        status = result.status
-        code = ResponseCode.SUCCESS if status is PutMessageStatus.PUT_OK else _CODE_OF_STORED.get(status)
+        code = _CODE_OF_STORED.get(result.status)
         if code is None:
-            return self._answer(*_REFUSAL_OF_STATUS[status])
+            return self._answer(*_REFUSAL_OF_STATUS[result.status])
         return self._answer(code, None, self.stored(message, result, queue_id, now))
 
     def stored(

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from functools import lru_cache
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from rmqlab.events import (
     AckedByProxy,
@@ -51,6 +51,7 @@ class _Slot(NamedTuple):
     subscriber: str | None = None
 
 
+_Placed = Filtered | ClientFiltered | SkippedByPop | AckedByProxy | Given | Popped | Revived
 Owners = dict[_Queue, dict[str, int]]
 """Who has each queue in the end, and the next offset that each would pull."""
 
@@ -291,11 +292,8 @@ class _Drop(NamedTuple):
         return cls(t, source, Fate.DROPPED_BY_CLIENT, event.subscription, event.version)
 
 
-# Most facts of a run tell nothing of a fate.
-_TOLD_OF_FATES: frozenset[type[Event]] = frozenset({
-    Filtered, ClientFiltered, SkippedByPop, AckedByProxy, Given, Popped, Revived, Consumed, DeadLetter, Commit,
-    TopicDeleted, SubscriptionChanged,
-})  # fmt: skip
+def _place(event: _Placed) -> tuple[_Queue, int]:
+    return (event.group, event.topic, event.queue), event.offset
 
 
 class FateClassifier:
@@ -314,33 +312,50 @@ class FateClassifier:
         self._deleted: dict[str, list[float]] = defaultdict(list)
         self._ends: dict[tuple[str, int, float], int] = {}
         for fact in facts:
-            if fact.event.__class__ not in _TOLD_OF_FATES:
-                continue
-            match event := fact.event:
-                case Filtered() | ClientFiltered() | SkippedByPop() | AckedByProxy():
-                    drop = _Drop.of(fact.t, fact.source, event)
-                    self._drops[(event.group, event.topic, event.queue), event.offset].append(drop)
-                case Given():
-                    at = (event.group, event.topic, event.queue), event.offset
-                    self._given[at].append((fact.t, fact.source))
-                case Popped():
-                    at = (event.group, event.topic, event.queue), event.offset
-                    self._popped[at].append((fact.t, event.client))
-                case Revived():
-                    at = (event.group, event.topic, event.queue), event.offset
-                    copy = (event.group, event.retry_topic, event.retry_queue), event.retry_offset
-                    self._copies[at] = copy
-                case Consumed(group=group, message_id=message_id, success=success):
-                    self._consumed[group, message_id].append((fact.t, fact.source, success))
-                case DeadLetter(group=group, message_id=message_id):
-                    self._dead.add((group, message_id))
-                case Commit():
-                    self._passed[event.group, event.topic, event.queue].append((fact.t, event.client, event.offset))
-                case TopicDeleted(topic=topic):
-                    self._deleted[topic].append(fact.t)
-                case SubscriptionChanged(group=group, topic=topic, new=new) if new is not None:
-                    slot = _Slot(new.sub_string, new.sub_version, event.client)
-                    self._slots[group, topic].append((fact.t, slot))
+            take = self._takes.get(fact.event.__class__)
+            if take is not None:  # most facts of a run tell nothing of a fate
+                take(self, fact)
+
+    def _take_drop(self, fact: Fact[Filtered | ClientFiltered | SkippedByPop | AckedByProxy]) -> None:
+        event = fact.event
+        self._drops[_place(event)].append(_Drop.of(fact.t, fact.source, event))
+
+    def _take_given(self, fact: Fact[Given]) -> None:
+        self._given[_place(fact.event)].append((fact.t, fact.source))
+
+    def _take_popped(self, fact: Fact[Popped]) -> None:
+        self._popped[_place(fact.event)].append((fact.t, fact.event.client))
+
+    def _take_revived(self, fact: Fact[Revived]) -> None:
+        event = fact.event
+        self._copies[_place(event)] = (event.group, event.retry_topic, event.retry_queue), event.retry_offset
+
+    def _take_consumed(self, fact: Fact[Consumed]) -> None:
+        event = fact.event
+        self._consumed[event.group, event.message_id].append((fact.t, fact.source, event.success))
+
+    def _take_dead_letter(self, fact: Fact[DeadLetter]) -> None:
+        self._dead.add((fact.event.group, fact.event.message_id))
+
+    def _take_commit(self, fact: Fact[Commit]) -> None:
+        event = fact.event
+        self._passed[event.group, event.topic, event.queue].append((fact.t, event.client, event.offset))
+
+    def _take_deleted(self, fact: Fact[TopicDeleted]) -> None:
+        self._deleted[fact.event.topic].append(fact.t)
+
+    def _take_subscription(self, fact: Fact[SubscriptionChanged]) -> None:
+        event = fact.event
+        if event.new is not None:
+            slot = _Slot(event.new.sub_string, event.new.sub_version, event.client)
+            self._slots[event.group, event.topic].append((fact.t, slot))
+
+    _takes: ClassVar[dict[type[Event], Callable[[FateClassifier, Fact[Any]], None]]] = {
+        Filtered: _take_drop, ClientFiltered: _take_drop, SkippedByPop: _take_drop, AckedByProxy: _take_drop,
+        Given: _take_given, Popped: _take_popped, Revived: _take_revived, Consumed: _take_consumed,
+        DeadLetter: _take_dead_letter, Commit: _take_commit, TopicDeleted: _take_deleted,
+        SubscriptionChanged: _take_subscription,
+    }  # fmt: skip
 
     def slot_at(self, group: str, topic: str, t: float) -> _Slot:
         """The broker's subscription of (group, topic) at `t`; an empty one before the first."""
