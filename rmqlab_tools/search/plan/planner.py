@@ -31,7 +31,7 @@ from rmqlab_tools.search.explorer.explore import NotRepeatedError
 from rmqlab_tools.search.explorer.open_search import OpenSearch
 from rmqlab_tools.search.explorer.timings import LATE_TIMING, RaceChooser
 from rmqlab_tools.search.plan.change import Change, change_between, parse_subscription
-from rmqlab_tools.search.plan.procedures import PROCEDURES, Procedure, Producers, Setting, course
+from rmqlab_tools.search.plan.procedures import PROCEDURES, Course, Procedure, Producers, Setting, course
 from rmqlab_tools.search.plan.results import Plan, ProcedureResult
 from rmqlab_tools.search.plan.run_cost import RunCost, cost_of
 from rmqlab_tools.side_by_side import side_by_side
@@ -66,22 +66,12 @@ class _LateRaceChooser(RaceChooser):
 class _Trial:
     """Tries one procedure; counts its runs, keeps the worst."""
 
-    def __init__(
-        self,
-        procedure: Procedure,
-        change: Change,
-        setting: Setting,
-        producers: Producers,
-        progress: Callable[[str], None],
-        until: float,
-        rules: Rules,
-    ) -> None:
-        self.procedure, self.change, self.producers = procedure, change, producers
-        self.course = course(procedure, change, setting, producers)
-        self.change_at_ms = TOPICS_SETTLE_MS + self.course.change_at
+    def __init__(self, task: _Task, written: Course, progress: Callable[[str], None], until: float) -> None:
+        self.task, self.course = task, written
+        self.change_at_ms = TOPICS_SETTLE_MS + written.change_at
         self._progress = progress
         self._until = until
-        self._cluster = replace(default_settings(), rules=rules)
+        self._cluster = replace(default_settings(), rules=task.rules)
         self.cut = False
         self._drawn: Counter[int] = Counter()
         self._reached: set[int] = set()
@@ -90,7 +80,12 @@ class _Trial:
         self.takes_ms = self.longest_wait_ms = 0
         self._worst: tuple[Run, RunCost] | None = None
 
-    def run(self, budget: int, seed: int) -> ProcedureResult:
+    def run(self) -> ProcedureResult:
+        with gc_tuning():
+            return self._result()
+
+    def _result(self) -> ProcedureResult:
+        task, budget = self.task, self.task.budget
         search = OpenSearch(self.course.scenario, self._count, cluster=self._cluster, open_from_ms=self.change_at_ms)
         while not search.exhausted and search.runs < budget and (search.runs != LOOK or search.waiting < budget):
             if search.runs and self._is_over():
@@ -99,7 +94,7 @@ class _Trial:
             self._ran()
         drawn = min(DRAWN if search.exhausted else max(DRAWN, budget // ALONE), budget)
         by_search = self._worst
-        for number in range(seed, seed + drawn):
+        for number in range(task.seed, task.seed + drawn):
             if self._drawn and self._is_over():
                 break
             lost, _ignored = self._count(self._timed(_LateRaceChooser(number, self.change_at_ms)))
@@ -107,7 +102,7 @@ class _Trial:
             self._ran()
         if self._worst is None:
             raise BadInput(
-                _("budget is {budget}; {name} needs at least one whole run", budget=budget, name=self.procedure.name)
+                _("budget is {budget}; {name} needs at least one whole run", budget=budget, name=task.procedure.name)
             )
         worst, cost = self._worst
         by_chance = by_search is None or len(cost.lost) > len(by_search[1].lost)
@@ -119,7 +114,7 @@ class _Trial:
         if again.lines() != worst.lines():
             raise NotRepeatedError(_("schedule {to_json} does not repeat its run", to_json=worst.schedule.to_json()))
         return ProcedureResult(
-            self.procedure, self.change, self.producers, self.course, search.exhausted and not by_chance, search.runs,
+            task.procedure, task.change, task.producers, self.course, search.exhausted and not by_chance, search.runs,
             self._drawn.total(), self._losses(search), again, self.cost(again), self.takes_ms,
             self.longest_wait_ms, self.duplicates,
         )  # fmt: skip
@@ -137,8 +132,8 @@ class _Trial:
                     "{name}, producers {producers}, {runs} run",
                     "{name}, producers {producers}, {runs} runs",
                     self._runs,
-                    name=self.procedure.name,
-                    producers=self.producers,
+                    name=self.task.procedure.name,
+                    producers=self.task.producers,
                     runs=self._runs,
                 )
             )
@@ -154,7 +149,7 @@ class _Trial:
         return losses
 
     def cost(self, run: Run) -> RunCost:
-        return cost_of(run, self.change, self.change_at_ms)
+        return cost_of(run, self.task.change, self.change_at_ms)
 
     def _count(self, run: Run) -> tuple[tuple[str, ...], int]:
         cost = self.cost(run)
@@ -232,24 +227,27 @@ def plan(
     if not producers:
         raise BadInput(_("name how the producers behave: {Producers}", Producers=joined(", ", Producers)))
     chosen = procedures_named(procedures)
-    kinds = list(product((kind for kind in Producers if kind in producers), chosen))
-    courses = [course(procedure, change, setting, behaviour) for behaviour, procedure in kinds]
+    tasks = [
+        _Task(procedure, change, setting, behaviour, rules, budget, seed)
+        for behaviour, procedure in product((kind for kind in Producers if kind in producers), chosen)
+    ]
+    courses = [task.course() for task in tasks]
     firsts = [number for number, written in enumerate(courses) if courses.index(written) == number]
-    tasks = [_Task(kinds[number][1], change, setting, kinds[number][0], rules, budget, seed) for number in firsts]
+    different = [tasks[number] for number in firsts]
     hear = progress or _unheard
-    if seconds is None and _is_worth_helpers(tasks):
-        results = side_by_side(_try, tasks, hear)
+    if seconds is None and _is_worth_helpers(different):
+        results = side_by_side(_try, different, hear)
         for number, result in zip(firsts, results, strict=True):
             result.course = courses[number]
             result.worst.scenario = result.course.scenario
     else:
-        trials = [(task, task.trial(hear, until)) for task in tasks]
-        results = [task.run(trial) for task, trial in trials]
-        cut = any(trial.cut for _ignored, trial in trials)
+        trials = [_Trial(tasks[number], courses[number], hear, until) for number in firsts]
+        results = [trial.run() for trial in trials]
+        cut = any(trial.cut for trial in trials)
     by_course = dict(zip(firsts, results, strict=True))
     tried = [
-        replace(by_course[courses.index(written)], procedure=procedure, producers=behaviour)
-        for written, (behaviour, procedure) in zip(courses, kinds, strict=True)
+        replace(by_course[courses.index(written)], procedure=task.procedure, producers=task.producers)
+        for task, written in zip(tasks, courses, strict=True)
     ]
     return Plan(change, setting, budget, seed, tried, cut)
 
@@ -265,18 +263,14 @@ class _Task(NamedTuple):
     budget: int
     seed: int
 
-    def trial(self, progress: Callable[[str], None], until: float) -> _Trial:
-        return _Trial(self.procedure, self.change, self.setting, self.producers, progress, until, self.rules)
-
-    def run(self, trial: _Trial) -> ProcedureResult:
-        with gc_tuning():
-            return trial.run(self.budget, self.seed)
+    def course(self) -> Course:
+        return course(self.procedure, self.change, self.setting, self.producers)
 
 
 def _try(task: _Task, progress: Callable[[str], None]) -> ProcedureResult:
     """In another process. What a scenario leaves out because it is the default is known by identity (msgspec)."""
     task = task._replace(setting=replace(task.setting, kind=sys.intern(task.setting.kind)))
-    return task.run(task.trial(progress, math.inf))
+    return _Trial(task, task.course(), progress, math.inf).run()
 
 
 def _is_worth_helpers(tasks: Sequence[_Task]) -> bool:
