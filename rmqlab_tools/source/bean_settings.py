@@ -31,7 +31,7 @@ MOST_BEANS: Final = 500
 
 def named_settings(files: Files) -> Iterator[tuple[SourceFile, SourceFile]]:
     """Files of settings that XML or `@PropertySource` names, each with the file that names it."""
-    found = [*files.of(".properties", ".yml", ".yaml")]
+    settings_files = [*files.of(".properties", ".yml", ".yaml")]
     for file in files.of(".xml", ".java", ".kt"):
         text = files.text(file) or ""
         if file.suffix == ".xml":
@@ -42,9 +42,9 @@ def named_settings(files: Files) -> Iterator[tuple[SourceFile, SourceFile]]:
             for written in _LOCATIONS.findall(part):
                 for location in written.split(","):
                     name = re.sub(r"^(?:classpath\*?:|file:)", "", location.strip()).lstrip("/.")
-                    yield from (
-                        (settings, file) for settings in found if name and fnmatch(f"/{settings.shown}", f"*/{name}")
-                    )
+                    for settings in settings_files if name else ():
+                        if fnmatch(f"/{settings.shown}", f"*/{name}"):
+                            yield settings, file
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,22 +36,23 @@ def consumers_of(
     if not given or depth >= DEEPEST:
         return [consumer]
     function = min(given, key=lambda each: (each.line, each.name))
-    made: list[FoundConsumer] = []
     owner = _owner(function, draft, code)
     if owner is None or not function.name:
         return [consumer]
+
+    def made_at(file: str, line: int, values: Bound, name: str = "") -> list[FoundConsumer]:
+        consumers = consumers_of(draft, code, follower, (*values, *bound), depth + 1)
+        for each in consumers:
+            if each.line == draft.line and each.file == draft.unit.file:
+                each.name, each.file, each.line = name or each.name, file, line
+        return consumers
+
+    made: list[FoundConsumer] = []
     for bean, of_bean in code.beans.bindings(*owner):
-        for each in consumers_of(draft, code, follower, (*of_bean, *bound), depth + 1):
-            if each.line == draft.line and each.file == draft.unit.file:
-                each.file, each.line = bean.file, bean.line
-            made.append(each)
+        made += made_at(bean.file, bean.line, of_bean)
+    name = draft.name if draft.name.isidentifier() else f"{function.name}()"
     for unit, type_, caller, call in _callers(function, owner, code, follower):
-        more = bindings(function, call, Scope(unit, type_, caller, bound))
-        for each in consumers_of(draft, code, follower, (*more, *bound), depth + 1):
-            if each.line == draft.line and each.file == draft.unit.file:
-                each.name = draft.name if draft.name.isidentifier() else f"{function.name}()"
-                each.file, each.line = unit.file, call.line
-            made.append(each)
+        made += made_at(unit.file, call.line, bindings(function, call, Scope(unit, type_, caller, bound)), name)
         if len(made) >= MOST_CALLERS:
             break
     if not draft.subscriptions and all(isinstance(each.group, NotKnown) for each in made):

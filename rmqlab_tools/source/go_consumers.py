@@ -64,8 +64,8 @@ def _drafts(unit: Unit, follower: Follower) -> list[Draft]:
             if draft_of is not None and len(step.call.arguments) >= 2:
                 topic, selector = (Placed(each, scope) for each in step.call.arguments[:2])
                 # consumer/pull_consumer.go `Assign`: unlike Java's, its heartbeats have the topic, all messages of it
-                asked = selector if step.call.function == "Subscribe" else None
-                draft_of.subscriptions.append(DraftSubscription(topic, asked, step.call.line, unit.file))
+                expression = selector if step.call.function == "Subscribe" else None
+                draft_of.subscriptions.append(DraftSubscription(topic, expression, step.call.line, unit.file))
     return [draft for draft in drafts if subscribing(draft)]
 
 
