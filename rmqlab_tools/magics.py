@@ -51,17 +51,19 @@ def lint_magic(line: str) -> GroupLint | SourceLint:
     """
     from rmqlab_tools.search.lint.members import split_subscription
 
-    words, profiles, tests = shlex.split(line), [], False
-    while any(word.startswith("--") for word in words):
-        place = next(place for place, word in enumerate(words) if word.startswith("--"))
-        option, following = words[place], words[place + 1 : place + 2]
-        if option == "--tests":
+    words: list[str] = []
+    profiles: list[str] = []
+    tests = False
+    arguments = iter(shlex.split(line))
+    for word in arguments:
+        if word == "--tests":
             tests = True
-        elif option == "--profile" and following:
-            profiles += following
+        elif word == "--profile" and (profile := next(arguments, None)) is not None:
+            profiles.append(profile)
+        elif word.startswith("--"):
+            raise BadInput(_("%lint: {word}: its options are --profile NAME and --tests", word=word))
         else:
-            raise BadInput(_("%lint: {word}: its options are --profile NAME and --tests", word=option))
-        del words[place : place + (1 if option == "--tests" else 2)]
+            words.append(word)
     if not words:
         raise BadInput(_("%lint needs members, such as A:TopicTest=tagA B:TopicTest=tagB, or folders of code"))
     if not all("=" in word and ":" in word.partition("=")[0] for word in words):
