@@ -397,7 +397,7 @@ class SocketServer:
 
     def serve(self, channel: SocketChannel, command: RemotingCommand) -> None:
         """Hand one command to the handler and send what it answers; a bug in a rule ends this connection only."""
-        held = 0 if self.log is None else self.log.held_records
+        before = 0 if self.log is None else self.log.held_records
         try:
             answer = channel.handle(channel, command, epoch_ms())
         except Exception:
@@ -405,7 +405,7 @@ class SocketServer:
             channel.abort(f"request {command.code} broke a rule of ours, see the log")
             return
         log, barrier = self.log, self._barrier
-        if log is not None and log.held_records != held:
+        if log is not None and log.held_records != before:
             channel.acknowledges = True
         if barrier is not None and barrier.pending():
             if answer is not None:
