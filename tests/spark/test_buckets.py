@@ -60,7 +60,7 @@ def bucket(golden, tmp_path_factory):
             with there.open_output_stream(f"bucket/{path.relative_to(folder).as_posix()}") as stream:
                 stream.write(path.read_bytes())
         yield folder
-        addresses._opened.cache_clear()
+        addresses.filesystem_of.cache_clear()
         server.stop()
 
 

@@ -194,7 +194,7 @@ def _fetched(file: QueueFile, low: int, high: int) -> tuple[int, Entries]:
     if not count:
         return 0, _NONE
     try:
-        with closing(_Fetched(path, count)) as entries:
+        with closing(_EntriesAtAddress(path, count)) as entries:
             begin, end = _slice(entries.at, count, low, high)
             return begin, entries.between(begin, end)
     except FileNotFoundError:
@@ -203,7 +203,7 @@ def _fetched(file: QueueFile, low: int, high: int) -> tuple[int, Entries]:
         raise unreadable(path, error) from error
 
 
-class _Fetched:
+class _EntriesAtAddress:
     """The entries of a queue's file at an address, fetched in blocks."""
 
     def __init__(self, path: AddressPath, count: int) -> None:

@@ -46,7 +46,7 @@ class AddressPath:
         Raises:
             BadInput: Arrow knows no such address.
         """
-        return cls(address, _opened(address)[1].rstrip("/"), shown_address(address))
+        return cls(address, filesystem_of(address)[1].rstrip("/"), shown_address(address))
 
     def __truediv__(self, name: str) -> AddressPath:
         """What lies in this folder under a name."""
@@ -78,7 +78,7 @@ class AddressPath:
     @property
     def filesystem(self) -> Any:
         """The file system, opened once in each process."""
-        return _opened(self.root)[0]
+        return filesystem_of(self.root)[0]
 
 
 StorePath = Path | AddressPath
@@ -113,7 +113,7 @@ def store_path(where: str | StorePath) -> StorePath:
         return Path(where)
     import pyarrow.fs as pafs
 
-    filesystem, inner = _opened(where)
+    filesystem, inner = filesystem_of(where)
     return Path(inner) if isinstance(filesystem, pafs.LocalFileSystem) else AddressPath.of(where)
 
 
@@ -128,17 +128,13 @@ def shown_address(address: str) -> str:
     return f"{scheme}{mark}{authority.rpartition('@')[2]}{slash}{path}".rstrip("/")
 
 
+@cache
 def filesystem_of(address: str) -> tuple[Any, str]:
     """Arrow's file system of an address, and the path in it.
 
     Raises:
         BadInput: Arrow knows no such address.
     """
-    return _opened(address)
-
-
-@cache
-def _opened(address: str) -> tuple[Any, str]:
     import pyarrow.fs as pafs
 
     try:

@@ -88,14 +88,14 @@ class LogReader:
             return
         try:
             with RangeReader(path) as reader:
-                yield from self._records(_Fetched(reader, part), part)
+                yield from self._records(_FetchedRange(reader, part), part)
         except FileNotFoundError:
             if part.file and part.high == part.file.size:
                 yield self._damage(part.file.base, part.file.size, "the file was deleted meanwhile")
         except OSError as error:  # what a network does not bring is no damage of the log
             raise unreadable(path, error) from error
 
-    def _records(self, source: _Window | _Fetched, part: LogRange) -> Iterator[pa.RecordBatch]:
+    def _records(self, source: _Window | _FetchedRange, part: LogRange) -> Iterator[pa.RecordBatch]:
         file = part.file
         assert file is not None  # noqa: S101 - for the type checker
         at, body_room = part.begin, _BODY_ROOM
@@ -245,7 +245,7 @@ class _Window:
         return end_of_data(self._fd, self.size)
 
 
-class _Fetched:
+class _FetchedRange:
     """The bytes of a file at an address: those of one range, each at its place in the file.
 
     Memory is taken where bytes are, as in a file with holes.
@@ -293,7 +293,7 @@ class _Fetched:
         return self.size
 
 
-def _gap(source: _Window | _Fetched, at: int, file: LogFile, how: int, detail: int) -> tuple[int, str]:
+def _gap(source: _Window | _FetchedRange, at: int, file: LogFile, how: int, detail: int) -> tuple[int, str]:
     """How many bytes at `at` are no record, and what is wrong ("": nothing). Size 0: nothing more is written."""
     if how == kernel.BLANK:
         place = at - source.begin
@@ -308,7 +308,7 @@ def _gap(source: _Window | _Fetched, at: int, file: LogFile, how: int, detail: i
     return _next_record(source, at, end, file.base) - at, reason
 
 
-def _next_record(source: _Window | _Fetched, at: int, end: int, base: int) -> int:
+def _next_record(source: _Window | _FetchedRange, at: int, end: int, base: int) -> int:
     """Where the next record that is whole and in its place begins after `at`, or `end`, the end of the data."""
     magic_at = source.find(_MAGIC, at + 5, end)
     while magic_at >= 0 and not source.is_record(magic_at - 4, base):
