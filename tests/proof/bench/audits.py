@@ -13,7 +13,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tests.proof.bench.benchmark import Benchmark, Measurement
 from tests.proof.bench.made_stores import SIZES, write_sparse_store, write_subscriptions
-from tests.proof.bench.store import STORE_BYTES, RecordsDifferError, bench, checked, real_cpu, real_wall
+from tests.proof.bench.store import (
+    CPU,
+    STORE_BYTES,
+    UNIT,
+    WALL,
+    RecordsDifferError,
+    bench,
+    checked,
+    described,
+    real_cpu,
+    real_wall,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,12 +40,12 @@ def _audit(size: int, kind: str, *, on_spark: bool = False) -> Callable[[], Meas
         path, records = prepared.store(kind)
         session = prepared.session if on_spark else None
         begin = perf_counter()
-        found = open_audit(
+        result = open_audit(
             path, subscriptions=prepared.subscriptions, session=session, each_message=False, check_crc=False
         )
-        counted = found.total("sent")
+        counted = result.total("sent")
         seconds = perf_counter() - begin
-        found.close()
+        result.close()
         return checked(counted, records), seconds
 
     return measure
@@ -68,16 +79,16 @@ def audit_verb(store: Path, subscriptions: Path, *options: str) -> Audited:
     """
     command = [sys.executable, "-m", "rmqlab", "audit", str(store), "--subscriptions", str(subscriptions), *options]
     with tempfile.TemporaryDirectory(prefix="rmqlab-bench-") as folder:
-        found = Path(folder) / "found.json"
+        record = Path(folder) / "audit.json"
         environment = {name: value for name, value in os.environ.items() if name != "RMQLAB_SPARK"}
         begin = perf_counter()
         process = subprocess.Popen(  # noqa: S603 - our own verb
-            [*command, "--json", str(found)], stdout=subprocess.DEVNULL, env=environment
+            [*command, "--json", str(record)], stdout=subprocess.DEVNULL, env=environment
         )
         _, status, used = os.wait4(process.pid, 0)
         seconds = perf_counter() - begin
         process.returncode = os.waitstatus_to_exitcode(status)
-        answer = json.loads(found.read_text(encoding="utf-8") if found.exists() else "{}")
+        answer = json.loads(record.read_text(encoding="utf-8") if record.exists() else "{}")
     if process.returncode not in {0, 3, 4} or answer.get("damage") != []:
         raise RecordsDifferError(f"{store}: the audit ended with status {process.returncode}")
     messages = sum(row["sent"] for row in answer["groups"]["G"].values())
@@ -100,41 +111,39 @@ def _sparse(files: int) -> Callable[[], Measurement]:
 
 def audit_benchmarks(size: int = STORE_BYTES) -> tuple[Benchmark, ...]:
     """The benchmarks on stores of about `size` bytes of each record size, and on a sparse one."""
-    cpu, wall = "MessageDecoder without bodies, CPU", "MessageDecoder without bodies, one thread"
-    unit = "messages/s"
     made = []
     for kind in SIZES:
-        about = f"a store with records of {kind} bytes"
+        about = described(kind)
         made += [
             Benchmark(
                 f"audit-{kind}",
                 f"{about} audited for a group of eight topics, in a process that runs",
-                unit,
-                wall,
+                UNIT,
+                WALL,
                 _audit(size, kind),
                 real_wall(size, kind),
             ),
             Benchmark(
                 f"audit-{kind}-spark",
                 f"{about} audited for a group of eight topics, on a session that runs",
-                unit,
-                wall,
+                UNIT,
+                WALL,
                 _audit(size, kind, on_spark=True),
                 real_wall(size, kind),
             ),
             Benchmark(
                 f"audit-{kind}-verb",
                 f"{about} audited for a group of eight topics, from the verb's start to its end, checksums compared",
-                unit,
-                wall,
+                UNIT,
+                WALL,
                 _verb(size, kind),
                 real_wall(size, kind),
             ),
             Benchmark(
                 f"audit-{kind}-verb-cpu",
                 f"{about} audited for a group of eight topics by the verb, checksums compared, CPU of its process",
-                unit,
-                cpu,
+                UNIT,
+                CPU,
                 _verb(size, kind, wall=False),
                 real_cpu(size, kind),
             ),

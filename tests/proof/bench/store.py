@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from tests.proof.real.decoder import RealDecoder, Scanned
 
 STORE_BYTES: Final = 1 << 30
+CPU, WALL = "MessageDecoder without bodies, CPU", "MessageDecoder without bodies, one thread"
+"""What the real decoder is compared by: its CPU time, its time on the wall."""
+UNIT: Final = "messages/s"
 _COLUMNS: Final = (
     "topic", "queueId", "queueOffset", "physicalOffset", "tags", "keys", "storeTimestamp", "bodyLength",
 )  # fmt: skip
@@ -228,26 +231,29 @@ def checked(counted: int, records: int) -> int:
     return counted
 
 
+def described(kind: str) -> str:
+    """What the texts of benchmarks call the store of a record size."""
+    return f"a store with records of {kind} bytes"
+
+
 def store_benchmarks(size: int = STORE_BYTES) -> tuple[Benchmark, ...]:
     """The benchmarks on stores of about `size` bytes of each record size."""
-    cpu, wall = "MessageDecoder without bodies, CPU", "MessageDecoder without bodies, one thread"
-    unit = "messages/s"
     made = []
     for kind in SIZES:
-        about = f"a store with records of {kind} bytes"
+        about = described(kind)
         made += [
             Benchmark(
                 f"store_scan-{kind}",
                 f"{about} into columns, CPU of one core",
-                unit,
-                cpu,
+                UNIT,
+                CPU,
                 _scan(size, kind),
                 real_cpu(size, kind),
             ),
             Benchmark(
                 f"store_scan-{kind}-bytes",
                 f"{about} into columns, one core",
-                unit,
+                UNIT,
                 "adding up the bytes",
                 _scan(size, kind),
                 _bytes(size, kind),
@@ -255,32 +261,32 @@ def store_benchmarks(size: int = STORE_BYTES) -> tuple[Benchmark, ...]:
             Benchmark(
                 f"store_scan-{kind}-workers",
                 f"{about} on Spark, added up in the tasks",
-                unit,
-                wall,
+                UNIT,
+                WALL,
                 _in_workers(size, kind),
                 real_wall(size, kind),
             ),
             Benchmark(
                 f"store_scan-{kind}-source",
                 f"{about} through the data source, added up by Spark",
-                unit,
-                wall,
+                UNIT,
+                WALL,
                 _data_source(size, kind),
                 real_wall(size, kind),
             ),
             Benchmark(
                 f"store_scan-{kind}-workers-cpu",
                 f"{about} on Spark, added up in the tasks, CPU of all processes",
-                unit,
-                cpu,
+                UNIT,
+                CPU,
                 _cpu(_in_workers(size, kind)),
                 real_cpu(size, kind),
             ),
             Benchmark(
                 f"store_scan-{kind}-source-cpu",
                 f"{about} through the data source, added up by Spark, CPU of all processes",
-                unit,
-                cpu,
+                UNIT,
+                CPU,
                 _cpu(_data_source(size, kind)),
                 real_cpu(size, kind),
             ),
