@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from rmqlab_tools.spark.archived.matching import filters_of, names_of
 from rmqlab_tools.spark.archived.pivoted_files import PivotedFile
-from rmqlab_tools.spark.archived.property_columns import OURS
+from rmqlab_tools.spark.archived.property_columns import OURS, OWN_COLUMNS
 from rmqlab_tools.spark.filters.sql92_dictionary import PRESENCE
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 MOST: Final = 3
 """So many messages are shown of each kind."""
-_OWN: Final = ("queueId", "queueOffset", "storeTimestamp", "physicalOffset")
 
 
 def examples_of(
@@ -40,7 +39,7 @@ def examples_of(
         if not any(missing[kind] for kind in kinds_here):
             continue
         for table in PivotedFile(part.path, names, presence).read(
-            part.part, part.parts, [OURS + name for name in _OWN]
+            part.part, part.parts, [OURS + name for name in OWN_COLUMNS]
         ):
             kinds = [kind for kind in kinds_here if missing[kind]]
             if not kinds:
@@ -59,7 +58,7 @@ def examples_of(
 
 
 def _message(part: Part, row: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    own = {name: row[OURS + name] for name in _OWN}
+    own = {name: row[OURS + name] for name in OWN_COLUMNS}
     return {
         "topic": part.topic,
         "broker": part.broker,

@@ -5,7 +5,6 @@ Spark's workers get names of files and parts of them, so no message goes through
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
@@ -18,6 +17,7 @@ from rmqlab.language import _
 from rmqlab.message.properties import PROPERTY_TAGS
 from rmqlab.protocol.subscription_data import SQL92, TAG, build_subscription
 from rmqlab.rules import DEFAULT_VERSION, rules_of
+from rmqlab_tools.processors import processors
 from rmqlab_tools.spark.archived.pivoted_files import PivotedFile
 from rmqlab_tools.spark.archived.queue_hours import HOUR_MS, QUEUE, STORED, Runs, runs_of
 from rmqlab_tools.spark.files.tasks import freeze_loaded
@@ -40,10 +40,6 @@ _COUNT_SCHEMA: Final = pa.schema(
     [("topic", pa.string()), ("broker", pa.string()), ("queueId", pa.int32()), ("hour", pa.int64())]
     + [(name, pa.int64()) for name in _FIGURES]
     + [("error", pa.string())]
-)
-_COUNTS: Final = (
-    "topic string, broker string, queueId int, hour bigint, messages bigint, matched bigint, lost bigint, "
-    "gained bigint, error string"
 )
 TASK_MESSAGES: Final = 4_000_000
 """A task of Spark takes so many messages, if there are so many: a second one starts for as long as it counts them."""
@@ -180,10 +176,13 @@ def counted(
             yield _count(part, there)
 
     if session is None:
-        with ThreadPoolExecutor(os.cpu_count() or 1) as threads:
+        with ThreadPoolExecutor(processors()) as threads:
             counts = pa.Table.from_batches(threads.map(lambda part: _count(part, filters), work), _COUNT_SCHEMA)
     else:
-        counts = session.range(0, len(work), 1, tasks_wanted(session, work)).mapInArrow(count, _COUNTS).toArrow()
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        numbers = session.range(0, len(work), 1, tasks_wanted(session, work))
+        counts = numbers.mapInArrow(count, from_arrow_schema(_COUNT_SCHEMA)).toArrow()
     wrong = counts["error"].drop_null()
     if len(wrong):
         raise BadInput(wrong[0].as_py())
@@ -269,7 +268,7 @@ def read_parts(batches: Iterable[pa.RecordBatch], work: Sequence[Part]) -> Itera
 def tasks_of(session: SparkSession | None) -> int:
     """How many parts are looked at at once, as far as a session says; None: by this process."""
     if session is None:
-        return os.cpu_count() or 1
+        return processors()
     return int(session.conf.get("spark.sql.shuffle.partitions") or 2)
 
 

@@ -19,6 +19,8 @@ MOST: Final = 256
 """Names of a file that get columns, the frequent ones: no broker limits how many names there are."""
 OURS: Final = "#"
 """Our own columns begin so. SQL92 can ask for no property of such a name."""
+OWN_COLUMNS: Final = ("queueId", "queueOffset", "storeTimestamp", "physicalOffset")
+"""Columns of the record that a file has beside the properties, there with a `#` before the name."""
 
 
 def property_columns(maps: pa.MapArray, most: int = MOST) -> dict[str, pa.Array]:

@@ -29,7 +29,7 @@ from rmqlab_tools.spark.archived.manifest import (
     write_contents,
 )
 from rmqlab_tools.spark.archived.pivoted_files import write_pivoted
-from rmqlab_tools.spark.archived.property_columns import OURS, property_columns
+from rmqlab_tools.spark.archived.property_columns import OURS, OWN_COLUMNS, property_columns
 from rmqlab_tools.spark.archived.queue_hours import by_queue_and_time
 from rmqlab_tools.spark.archived.same_log import SameLog, archived_as, samples
 from rmqlab_tools.spark.files.broker_stores import end_of_log
@@ -52,8 +52,6 @@ _READ: Final = (
     "physicalOffset", "size", "topic", "queueId", "queueOffset", "storeTimestamp", "transaction", "properties",
     "corrupt",
 )  # fmt: skip
-OWN_COLUMNS: Final = ("queueId", "queueOffset", "storeTimestamp", "physicalOffset")
-"""Columns of the record that a file has beside the properties, there with a `#` before the name."""
 _WRITTEN: Final = pa.schema(
     [("path", pa.string()), ("topic", pa.string())]
     + [(name, pa.int64()) for name in ("messages", "first_ms", "last_ms", "low", "high", "damaged")]
@@ -121,14 +119,14 @@ def archive_store(
         if row["path"]
     ]
     damaged = (known.damaged_bytes if known else 0) + sum(row["damaged"] for row in rows) + max(low - begin, 0)
-    found = ArchivedStore(
+    archived = ArchivedStore(
         known.place if known else str(known_as),
         high,
         damaged,
         store.broker or (known.broker if known else ""),
         samples(files, high, known.samples if known else ()),
     )
-    stores = contents.stores | {key: found}
+    stores = contents.stores | {key: archived}
     merged = Contents(stores=stores, files=sorted([*contents.files, *new], key=lambda file: file.path))
     if read_contents(place, out, new=True) != contents:
         raise BadInput(_("{out}: another run wrote to this archive meanwhile; archive once more", out=out))
@@ -166,8 +164,8 @@ def _written(session: SparkSession, ranges: Sequence[LogRange], where: str, key:
             rows = [_row(error=str(_no_place(where, error)))]
         yield pa.RecordBatch.from_pylist(rows, schema=_WRITTEN)
 
-    found: list[dict[str, Any]] = over_ranges(session, ranges, write, _WRITTEN).toArrow().to_pylist()
-    return found
+    rows_of_tasks: list[dict[str, Any]] = over_ranges(session, ranges, write, _WRITTEN).toArrow().to_pylist()
+    return rows_of_tasks
 
 
 def write_ranges(parts: Sequence[LogRange], out: str, key: str) -> list[dict[str, Any]]:
