@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.language import _, ngettext
@@ -13,6 +12,8 @@ from rmqlab_tools.show.tables import table
 from rmqlab_tools.spark.files.addresses import shown_address
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import SparkSession
 
     from rmqlab_tools.show.tables import Table
@@ -110,24 +111,15 @@ def archive(store: Named, out: str | Path, *, session: SparkSession | None = Non
             written; no Spark.
     """
     require("spark")
-    from rmqlab_tools.recordings.store import open_store
     from rmqlab_tools.spark import open_here
     from rmqlab_tools.spark.archived.writing import archive_store
-    from rmqlab_tools.spark.files.broker_stores import broker_stores, given_stores
+    from rmqlab_tools.spark.files.broker_stores import broker_stores, given_stores, opened_store
 
     with ExitStack() as stack:
-        opened, known_as = [], {}
-        for given in given_stores(store):
-            path = given.path
-            known_as[given.shown] = path.resolve() if isinstance(path, Path) else path
-            if isinstance(path, Path):
-                folder, _events, conf = stack.enter_context(open_store(path))
-                given = given._replace(path=folder, conf=conf)  # noqa: PLW2901 - the same store, opened
-            opened.append(given)
-        stores = broker_stores(opened)
+        stores = broker_stores(opened_store(given, stack)[0] for given in given_stores(store))
         used, total, same_logs = session or open_here(), 0, []
-        for found in stores.counted:
-            contents, new, same = archive_store(used, found, out, known_as[found.shown])
+        for counted in stores.counted:
+            contents, new, same = archive_store(used, counted, out)
             total += new
             same_logs += [same] if same else []
     return replace(

@@ -22,7 +22,7 @@ from rmqlab.run.results import LabResult
 from rmqlab_tools.extras import require
 from rmqlab_tools.spark.audit.audit_report import damage_lines, summary_lines, topic_of
 from rmqlab_tools.spark.audit.store_version import UNKNOWN_WRITER, WrittenBy, written_by
-from rmqlab_tools.spark.files.addresses import AddressPath, is_file, read_bytes, unreadable
+from rmqlab_tools.spark.files.addresses import is_file, read_bytes, unreadable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rmqlab_tools.spark.audit.audit import Audit
     from rmqlab_tools.spark.audit.engine import Engine, LocalEngine
     from rmqlab_tools.spark.audit.subscriptions import Subscriptions
-    from rmqlab_tools.spark.files.broker_stores import Copy, GivenStore, Named
+    from rmqlab_tools.spark.files.broker_stores import BrokerStore, Copy, Named
 
     Rows = Iterable[Mapping[str, Any]]
     Given = str | Path | LabResult | DataFrame | Rows
@@ -128,13 +128,12 @@ def open_audit(
     from rmqlab_tools.spark.audit.audit import Audit, BrokerAudit
     from rmqlab_tools.spark.audit.audit_options import NO_SUBSCRIPTIONS, AuditOptions
     from rmqlab_tools.spark.audit.subscriptions import both
-    from rmqlab_tools.spark.files.broker_stores import broker_stores, given_stores
+    from rmqlab_tools.spark.files.broker_stores import broker_stores, given_stores, opened_store
 
     given_rules = None if version is None else rules_of(version)
     with ExitStack() as stack:
-        opened = [_opened(given, stack) for given in given_stores(store)]
+        opened = [opened_store(given, stack) for given in given_stores(store)]
         stores = broker_stores(given for given, _ in opened)
-        confs = {given.shown: given.conf for given, _ in opened}
         writers = {counted.label: written_by(counted.root) for counted in stores.counted}
         rules = {label: given_rules or writer.rules() for label, writer in writers.items()}
         known_subscriptions = NO_SUBSCRIPTIONS
@@ -155,7 +154,7 @@ def open_audit(
                     delivered=logs,
                     since=first if since is None else since,
                     until=last if until is None else until,
-                    **settings_of(conf or _conf(confs[counted.shown], stack)),
+                    **settings_of(conf or _conf(counted, stack)),
                     each_message=small if each_message is None else each_message,
                     rules=rules[counted.label],
                     **options,
@@ -177,23 +176,15 @@ def open_audit(
         )
 
 
-def _opened(given: GivenStore, stack: ExitStack) -> tuple[GivenStore, Path | None]:
-    """A store whose folder can be read, unpacked for as long as the stack is open; and events that lie beside it."""
-    from rmqlab_tools.recordings.store import open_store
+def _conf(store: BrokerStore, stack: ExitStack) -> Path | None:
+    """A broker's settings in a file of this machine, copied there from an address; None where there are none."""
     from rmqlab_tools.spark.files.broker_stores import conf_beside
-    from rmqlab_tools.spark.files.commit_log_files import store_directory
 
-    if isinstance(given.path, AddressPath):
-        conf = conf_beside(store_directory(given.path))
-        return given._replace(conf=conf if is_file(conf) else None), None
-    folder, events, beside = stack.enter_context(open_store(given.path))
-    return given._replace(path=folder, conf=beside), events
-
-
-def _conf(conf: Path | AddressPath | None, stack: ExitStack) -> Path | None:
-    """A settings file of this machine, copied there from an address."""
-    if not isinstance(conf, AddressPath):
-        return conf
+    if isinstance(store.root, Path):
+        return store.given.conf
+    conf = conf_beside(store.root)
+    if not is_file(conf):
+        return None
     path = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rmqlab-conf-"))) / conf.name
     try:
         path.write_bytes(read_bytes(conf))

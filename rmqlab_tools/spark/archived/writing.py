@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from rmqlab_tools.spark.files.addresses import StorePath
     from rmqlab_tools.spark.files.broker_stores import BrokerStore
     from rmqlab_tools.spark.files.commit_log_files import LogFile, LogRange
 
@@ -59,13 +58,11 @@ _WRITTEN: Final = pa.schema(
 )
 
 
-def archive_store(
-    session: SparkSession, store: BrokerStore, out: str | Path, known_as: StorePath
-) -> tuple[Contents, int, SameLog | None]:
+def archive_store(session: SparkSession, store: BrokerStore, out: str | Path) -> tuple[Contents, int, SameLog | None]:
     """Bring the archive at `out` up to what the store has; what it has then, and how many messages are new.
 
-    The next run finds what was read of the store by the path `known_as` (a packed store lies elsewhere each time), or
-    by samples of its log: then it says so, unless it is the same path.
+    The next run finds what was read of the store by its path, or by samples of its log: then it says so, unless it is
+    the same path.
 
     Raises:
         BadInput: no archive of this format; a store that is shorter than what was archived of it, or has another log;
@@ -80,7 +77,7 @@ def archive_store(
         except OSError as error:
             raise _no_place(out, error) from error
     contents = read_contents(place, out, new=True)
-    key = hashlib.sha256(str(known_as).encode()).hexdigest()[:12]
+    key = hashlib.sha256(str(store.given.place).encode()).hexdigest()[:12]
     files = store.files
     if contents.stores and not store.end:
         store = store._replace(end=end_of_log(files))
@@ -120,7 +117,7 @@ def archive_store(
     ]
     damaged = (known.damaged_bytes if known else 0) + sum(row["damaged"] for row in rows) + max(low - begin, 0)
     archived = ArchivedStore(
-        known.place if known else str(known_as),
+        known.place if known else str(store.given.place),
         high,
         damaged,
         store.broker or (known.broker if known else ""),

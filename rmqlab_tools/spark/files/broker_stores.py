@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rmqlab.errors import BadInput
 from rmqlab.files import exists, open_regular
@@ -20,6 +20,7 @@ from rmqlab.message.java_properties import MalformedEscapeError, load_properties
 from rmqlab.message.record import MESSAGE_MAGIC_CODE
 from rmqlab.message.topics import REPLY_TOPIC_POSTFIX, SYSTEM_TOPIC_PREFIX, SYSTEM_TOPICS
 from rmqlab.protocol.topic_config import is_inherited
+from rmqlab_tools.recordings.store import CONF, open_store
 from rmqlab_tools.spark.files.addresses import (
     AddressPath,
     RangeReader,
@@ -33,7 +34,9 @@ from rmqlab_tools.spark.files.addresses import (
 from rmqlab_tools.spark.files.commit_log_files import LogFile, log_files, store_directory
 from rmqlab_tools.spark.files.store_tables import StoreConfig
 
-CONF: Final = "broker.conf"
+if TYPE_CHECKING:
+    from contextlib import ExitStack
+
 _COMPARED: Final = 4_096
 Named = str | StorePath | Iterable[str | StorePath] | Mapping[str, str | StorePath]
 """Stores as people name them."""
@@ -68,15 +71,22 @@ class Copy(NamedTuple):
 
 
 class GivenStore(NamedTuple):
-    """A store as people named it, its folder, the broker's name that they gave, and its settings if they lie elsewhere.
+    """A store as people named it, its path, and the broker's name that they gave.
 
-    `shown` has no credentials.
+    `shown` has no credentials. `folder` and `conf` are known once it is opened (`opened_store`): where it is unpacked,
+    and its settings if they lie elsewhere.
     """
 
     shown: str
     path: StorePath
     name: str = ""
-    conf: StorePath | None = None
+    folder: Path | None = None
+    conf: Path | None = None
+
+    @property
+    def place(self) -> StorePath:
+        """Where it lies, however it was named, also one that is packed."""
+        return self.path.resolve() if isinstance(self.path, Path) else self.path
 
     @property
     def text(self) -> str:
@@ -86,18 +96,23 @@ class GivenStore(NamedTuple):
 
 
 class BrokerStore(NamedTuple):
-    """The store of one broker: its folder, as people named it, and the broker's name, "" where it is not known.
+    """The store of one broker: its folder, what people gave, and the broker's name, "" where it is not known.
 
     `broker_id` is 0 for a master, and where it is not known. `end` is the commit log offset after the last whole
     record, 0 where it is not asked for.
     """
 
     root: StorePath
-    shown: str
+    given: GivenStore
     broker: str
     files: Sequence[LogFile]
     broker_id: int = 0
     end: int = 0
+
+    @property
+    def shown(self) -> str:
+        """As people named it, without credentials."""
+        return self.given.shown
 
     @property
     def label(self) -> str:
@@ -123,10 +138,10 @@ def given_name(given: str) -> tuple[str, str]:
     >>> given_name("broker-b=/data/b"), given_name("s3://bucket/b?region=eu"), given_name("/data/b")
     (('broker-b', '/data/b'), ('', 's3://bucket/b?region=eu'), ('', '/data/b'))
     """
-    found = _NAMED.fullmatch(given)
-    if found is None or "/" in found["name"] or (not is_address(given) and exists(Path(given))):
+    named = _NAMED.fullmatch(given)
+    if named is None or "/" in named["name"] or (not is_address(given) and exists(Path(given))):
         return "", given
-    return found["name"], found["store"]
+    return named["name"], named["store"]
 
 
 def given_stores(given: Named) -> list[GivenStore]:
@@ -163,6 +178,20 @@ def _place(path: StorePath) -> str:
     return str(path) if isinstance(path, AddressPath) else str(path.absolute())
 
 
+def opened_store(given: GivenStore, stack: ExitStack) -> tuple[GivenStore, Path | None]:
+    """A store whose folder can be read, unpacked for as long as the stack is open; and events that lie beside it.
+
+    One at an address is read where it lies.
+
+    Raises:
+        BadInput: it cannot be used.
+    """
+    if isinstance(given.path, AddressPath):
+        return given, None
+    folder, events, conf = stack.enter_context(open_store(given.path))
+    return given._replace(folder=folder, conf=conf), events
+
+
 def broker_stores(given: Iterable[GivenStore]) -> Stores:
     """Tell brokers and copies apart.
 
@@ -187,11 +216,11 @@ def broker_stores(given: Iterable[GivenStore]) -> Stores:
 
 
 def _opened(given: GivenStore) -> BrokerStore:
-    root = store_directory(given.path)
+    root = store_directory(given.folder or given.path)
     settings = _settings(given.conf or conf_beside(root))
     broker_id = settings.get("brokerId", "").strip()
     name = given.name or settings.get("brokerName", "").strip() or _own_topic(root)
-    return BrokerStore(root, given.shown, name, log_files(root), int(broker_id) if broker_id.isdecimal() else 0)
+    return BrokerStore(root, given, name, log_files(root), int(broker_id) if broker_id.isdecimal() else 0)
 
 
 def conf_beside(root: StorePath) -> StorePath:
@@ -248,7 +277,7 @@ def _copy(store: BrokerStore, other: BrokerStore) -> Copy | None:
                 )
             )  # fmt: skip
         return None
-    begins = [bytes_of_log(one.files, low, min(low + _COMPARED, high)) for one in (store, other)]
+    begins = [bytes_of_log(log, low, min(low + _COMPARED, high)) for log in (store.files, other.files)]
     size = int.from_bytes(begins[0][:4])  # of the first record
     if begins[0][:size] != begins[1][:size] or begins[0][4:8] != _MAGIC:
         if is_one:
@@ -260,7 +289,7 @@ def _copy(store: BrokerStore, other: BrokerStore) -> Copy | None:
                 )
             )  # fmt: skip
         return None
-    ends = [bytes_of_log(one.files, max(high - _COMPARED, low), high) for one in (store, other)]
+    ends = [bytes_of_log(log, max(high - _COMPARED, low), high) for log in (store.files, other.files)]
     if ends[0] != ends[1]:
         raise BadInput(
             _(
