@@ -15,7 +15,7 @@ import drawsvg
 from rmqlab.language import translate
 from rmqlab_tools.show.figure import FONTS
 from rmqlab_tools.show.palette import BLACK, WHITE
-from rmqlab_tools.show.tag_colours import Paint, ink_on, paint
+from rmqlab_tools.show.tag_colours import NOTHING, Paint, ink_on, paint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -300,6 +300,11 @@ class RunCanvas(Canvas):
     def asked(self, client: str) -> Paint:
         """The colours of what a consumer asks for first."""
         return paint(self.view.asked[client])
+
+    def asked_by(self, clients: Iterable[str]) -> Paint:
+        """The colours of what they all ask for; those of nothing where they differ, or where there are none."""
+        grounds = {self.asked(client) for client in clients}
+        return grounds.pop() if len(grounds) == 1 else NOTHING
 
 
 def painted(width: float, height: float, draw: Callable[[Canvas], None]) -> str:

@@ -13,10 +13,10 @@ from rmqlab_tools.show.fate_sum import STRIP, draw_sum, has_sum, sum_words
 from rmqlab_tools.show.figure import Picture
 from rmqlab_tools.show.palette import GREY, LOOKS, UNASKED, by_fate, counted, ink, look_of, summary
 from rmqlab_tools.show.run_tables import fate_table
-from rmqlab_tools.show.tag_colours import NOTHING, Paint, tag_colour
+from rmqlab_tools.show.tag_colours import tag_colour
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from rmqlab.run.fates import MessageFate
     from rmqlab.run.run import Run
@@ -118,7 +118,7 @@ def _header(canvas: RunCanvas, queue: int, column: float, strip: float) -> None:
     x = FATE_GRID.left + queue * column
     owners = canvas.view.owners.get(queue, [])
     top = strip + FATE_GRID.headline
-    ground = _owners_paint(canvas, owners)
+    ground = canvas.asked_by(owners)
     canvas.block(x + FATE_GRID.gap / 2, top + 0.06, column - FATE_GRID.gap, 0.58, ground)
     name = _("queue {queue}", queue=queue) if column >= FATE_GRID.narrow else f"q{queue}"
     if column < FATE_GRID.roomy:
@@ -134,12 +134,6 @@ def _header(canvas: RunCanvas, queue: int, column: float, strip: float) -> None:
     canvas.text(x + column / 2, top + 0.22, name, size=fitting(name, column - 0.1, bold=True), on=ground, bold=True)
     owned = fitted(owned, column - 0.08, size=fitting(owned, column - 0.1))
     canvas.text(x + column / 2, top + 0.48, owned, size=fitting(owned, column - 0.08), on=ground)
-
-
-def _owners_paint(canvas: RunCanvas, owners: Sequence[str]) -> Paint:
-    """What the owner of a queue asks for; owners who ask for the same set look like one."""
-    grounds = {canvas.asked(owner) for owner in owners}
-    return grounds.pop() if len(grounds) == 1 else NOTHING
 
 
 def _box(canvas: RunCanvas, fate: MessageFate, x: float, y: float, column: float) -> None:

@@ -11,7 +11,7 @@ from rmqlab_tools.show.canvas import BOLD, WIDTH, RunCanvas, fitted, fitting
 from rmqlab_tools.show.figure import Picture
 from rmqlab_tools.show.palette import GREY, PALE, ink
 from rmqlab_tools.show.tables import Table
-from rmqlab_tools.show.tag_colours import NOTHING, tag_colour
+from rmqlab_tools.show.tag_colours import tag_colour
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,10 +52,10 @@ def readers(run: Run, sends: Sequence[str] = (), *, group: str | None = None, to
             canvas.arrow((x + column / 2, top + _QUEUE + 0.02), (x + column / 2, top + _QUEUE + _ARROW - 0.02))
     top += _QUEUE + _ARROW
     first = 0
-    for owners, of_them in groupby(owned):
-        many = len(list(of_them))
-        _reader(canvas, owners, _SIDE + first * column, top, many * column)
-        first += many
+    for owners, neighbours in groupby(owned):
+        queues = len(list(neighbours))
+        _reader(canvas, owners, _SIDE + first * column, top, queues * column)
+        first += queues
     return Picture(canvas.svg(), title=title, alt=_alt(view, owned, sends), table=_table(view, owned))
 
 
@@ -72,47 +72,46 @@ def _messages(canvas: RunCanvas, sends: Sequence[str], top: float) -> None:
         )  # fmt: skip
     y = top + _MESSAGE
     canvas.arrow((0.6, y), (0.6, y + _ARROW - 0.04))
-    told = ngettext(
+    sending = ngettext(
         "a producer sends {count} message",
         "a producer sends {count} messages, to one queue after the other",
         len(sends),
     )
-    canvas.text(0.8, y + _ARROW / 2 - 0.03, told, size=fitting(told, WIDTH - 0.9), ha="left")
+    canvas.text(0.8, y + _ARROW / 2 - 0.03, sending, size=fitting(sending, WIDTH - 0.9), ha="left")
 
 
 def _reader(canvas: RunCanvas, owners: Sequence[str], x: float, top: float, width: float) -> None:
     """A box below the queues of one reader, in the colours of what it asks for."""
-    grounds = {canvas.asked(owner) for owner in owners}
-    ground = grounds.pop() if len(grounds) == 1 else NOTHING
+    ground = canvas.asked_by(owners)
     canvas.block(x + _GAP / 2, top, width - _GAP, _READER - 0.1, ground, corner=0.06)
     room = width - _GAP - 0.1
     name = joined(", ", owners) or NOBODY
     size = fitting(name, room, bold=True)
     canvas.text(x + width / 2, top + 0.22, fitted(name, room / BOLD, size=size), size=size, bold=True, on=ground)
     if owners:
-        asked = _(
+        request = _(
             "asks for {expression}",
             expression=joined(", ", dict.fromkeys(canvas.view.asked[owner] for owner in owners)),
         )
-        size = fitting(asked, room)
-        canvas.text(x + width / 2, top + 0.5, fitted(asked, room, size=size), size=size, on=ground)
+        size = fitting(request, room)
+        canvas.text(x + width / 2, top + 0.5, fitted(request, room, size=size), size=size, on=ground)
 
 
 def _alt(view: RunView, owned: Sequence[tuple[str, ...]], sends: Sequence[str]) -> str:
-    asks = [
+    members = [
         _("{who} asks for {expression} and reads {queues}", who=name, expression=view.asked[name],
           queues=_of([queue for queue, owners in enumerate(owned) if name in owners]))
         for name in view.names
     ]  # fmt: skip
-    told = _(
+    reading = _(
         "Queues of topic {topic}: {queues}. Group {group}: {reading}.",
         topic=view.topic,
         queues=view.queues,
         group=view.group,
-        reading=joined("; ", asks),
+        reading=joined("; ", members),
     )
     tags = joined(", ", (f"{len(list(same))} × {tag}" for tag, same in groupby(sends)))
-    return sentences(told, _("To be sent, in this order: {tags}.", tags=tags)) if sends else told
+    return sentences(reading, _("To be sent, in this order: {tags}.", tags=tags)) if sends else reading
 
 
 def _of(queues: Sequence[int]) -> str:

@@ -23,12 +23,12 @@ CHECKS = "checks_"  # modules of the course: how many cases they hold is written
 
 def nouns(trees: Iterable[ast.AST]) -> set[str]:
     """The plurals that `ngettext` counts somewhere, without units and what is a verb elsewhere."""
-    found = set()
+    plurals = set()
     for call in (call for tree in trees for call in _calls(tree, "ngettext")):
         singular, plural = (_text(argument) for argument in call.args[:2])
         words = set(re.findall(r"\w+", singular))
-        found |= {match["noun"] for match in COUNTED.finditer(plural)} - words
-    return found - UNITS - VERBS
+        plurals |= {match["noun"] for match in COUNTED.finditer(plural)} - words
+    return plurals - UNITS - VERBS
 
 
 def without_singular(tree: ast.AST, counted: set[str]) -> Iterator[tuple[int, str]]:
