@@ -74,12 +74,12 @@ class Opened:
 
     def read(self, topic, queue=0):
         """Everything a consumer gets, pull by pull: (queue offset, body)."""
-        found, offset = [], self.store.get_min_offset_in_queue(topic, queue)
+        messages, offset = [], self.store.get_min_offset_in_queue(topic, queue)
         while True:
             result = self.store.get_message("G", topic, queue, offset, 32, None)
             if result is None or result.next_begin_offset <= offset:
-                return found
-            found += [(one.queue_offset, one.body) for one in decode_records(b"".join(result.messages))]
+                return messages
+            messages += [(record.queue_offset, record.body) for record in decode_records(b"".join(result.messages))]
             offset = result.next_begin_offset
 
     def by_key(self, topic, key):
@@ -112,47 +112,47 @@ def opened(tmp_path):
     running = []
 
     def open_store(name="store", **settings):
-        one = Opened(tmp_path / name, **settings)
-        running.append(one)
-        return one
+        store = Opened(tmp_path / name, **settings)
+        running.append(store)
+        return store
 
     yield open_store
-    for one in running:
-        one.kill()
+    for store in running:
+        store.kill()
 
 
 def filled(opened, name="store", count=40, **settings):
-    one = opened(name, **settings)
+    store = opened(name, **settings)
     for number in range(count):
-        one.put(
+        store.put(
             "T", b"%03d" % number + b"x" * (number * 7 % 50), queue=number % 2, tags=f"t{number % 3}", keys=f"k{number}"
         )
-    return one
+    return store
 
 
-def all_of(one):
-    return {queue: one.read("T", queue) for queue in (0, 1)}
+def all_of(store):
+    return {queue: store.read("T", queue) for queue in (0, 1)}
 
 
 def records_of(root):
     """(place in the row of files, size) of every record, in order."""
-    found = []
+    records = []
     for path in sorted((root / "commitlog").iterdir()):
         data, at = path.read_bytes(), 0
         while int.from_bytes(data[at + 4 : at + 8]) == 0xDAA320A7:
             size = int.from_bytes(data[at : at + 4])
-            found.append((path, at, size))
+            records.append((path, at, size))
             at += size
-    return found
+    return records
 
 
 def test_an_orderly_end_and_a_new_beginning(opened, tmp_path):
-    one = filled(opened)
-    one.broker.topic_config_manager.update_topic_config(TopicConfig("T", 2, 2, 6))
-    one.broker.consumer_offset_manager.commit_offset("c", "G", "T", 0, 7)
-    before = all_of(one)
+    store = filled(opened)
+    store.broker.topic_config_manager.update_topic_config(TopicConfig("T", 2, 2, 6))
+    store.broker.consumer_offset_manager.commit_offset("c", "G", "T", 0, 7)
+    before = all_of(store)
     assert (tmp_path / "store" / "abort").exists()
-    one.stop()
+    store.stop()
     assert not (tmp_path / "store" / "abort").exists()
     again = opened()
     assert all_of(again) == before
@@ -166,10 +166,10 @@ def test_an_orderly_end_and_a_new_beginning(opened, tmp_path):
 
 def test_kill_at_every_record_and_inside(opened, tmp_path, monkeypatch):
     """What was in the log before the cut is served, nothing else is, and its offsets go on."""
-    one = filled(opened, count=22)
-    one.pass_time(1_000)
-    before = all_of(one)
-    one.kill()
+    store = filled(opened, count=22)
+    store.pass_time(1_000)
+    before = all_of(store)
+    store.kill()
     base = tmp_path / "store"
     records = records_of(base)
     assert len({path for path, _, _ in records}) > 1
@@ -201,9 +201,9 @@ def _cut(folder, name, position, *, shorten):
 @pytest.mark.parametrize("abort", [False, True])
 def test_flipped_bytes_in_the_log(opened, tmp_path, abort):
     """The message whose record is damaged is lost, and nobody gets anything false for it; all others are there."""
-    one = filled(opened, count=24)
-    before = all_of(one)
-    one.kill() if abort else one.stop()
+    store = filled(opened, count=24)
+    before = all_of(store)
+    store.kill() if abort else store.stop()
     base = tmp_path / "store"
     for number, (path, at, size) in enumerate(records_of(base)):
         for place in (0, 2, 5, 9, 21, 27, 30, 60, 84, 88, 89, size - 3) if number in {0, 23} else (88,):
@@ -227,13 +227,13 @@ def test_flipped_bytes_in_the_log(opened, tmp_path, abort):
 
 def test_flipped_bytes_are_found_when_they_are_served(opened, tmp_path):
     """After an orderly end nobody reads a long log again: damage is noticed by whoever is asked for it."""
-    one = filled(opened)
-    before = all_of(one)
+    store = filled(opened)
+    before = all_of(store)
     path, at, _ = records_of(tmp_path / "store")[10]
     with path.open("r+b") as file:
         file.seek(at + 90)
         file.write(b"\xff")
-    after = all_of(one)
+    after = all_of(store)
     assert after[0] == [message for message in before[0] if message[0] != 5]
     assert after[1] == before[1]
 
@@ -241,9 +241,9 @@ def test_flipped_bytes_are_found_when_they_are_served(opened, tmp_path):
 @pytest.mark.parametrize("abort", [False, True])
 @pytest.mark.parametrize("gone", ["consumequeue", "index", "consumequeue/T/0", "consumequeue/T/1/00000000000000000000"])
 def test_what_is_deleted_is_made_anew(opened, tmp_path, gone, abort):
-    one = filled(opened)
-    before = all_of(one)
-    one.kill() if abort else one.stop()
+    store = filled(opened)
+    before = all_of(store)
+    store.kill() if abort else store.stop()
     target = tmp_path / "store" / gone
     target.unlink() if target.is_file() else shutil.rmtree(target, ignore_errors=True)
     again = opened()
@@ -253,9 +253,9 @@ def test_what_is_deleted_is_made_anew(opened, tmp_path, gone, abort):
 
 
 def test_flipped_bytes_in_queues_and_index(opened, tmp_path):
-    one = filled(opened, count=24)
-    before = all_of(one)
-    one.kill()
+    store = filled(opened, count=24)
+    before = all_of(store)
+    store.kill()
     base = tmp_path / "store"
     for place in (3, 9, 12, 19, 47, 100):
         shutil.rmtree(tmp_path / "flipped", ignore_errors=True)
@@ -277,25 +277,25 @@ def test_flipped_bytes_in_queues_and_index(opened, tmp_path):
 def test_every_key_is_found_again_in_a_row_of_index_files(opened, tmp_path, ends):
     """Slots wait in memory until a file is full or the broker stops; killed before, it makes the last file anew."""
     settings = {"max_index_num": 30, "max_hash_slot_num": 4096}
-    one = filled(opened, count=20, **settings)
-    one.durable._write_index(0)
+    store = filled(opened, count=20, **settings)
+    store.durable._write_index(0)
     for number in range(20, 50):
-        one.put("T", b"%03d" % number, keys=f"k{number}")
-    one.durable._write_index(0)
+        store.put("T", b"%03d" % number, keys=f"k{number}")
+    store.durable._write_index(0)
     assert len(list((tmp_path / "store" / "index").iterdir())) == 4
     keys = [f"k{number}" for number in range(50)]
-    before = [one.by_key("T", key) for key in keys]
+    before = [store.by_key("T", key) for key in keys]
     assert [int(body[:3]) for (body,) in before] == list(range(50))
-    getattr(one, ends)()
+    getattr(store, ends)()
     again = opened(**settings)
     assert [again.by_key("T", key) for key in keys] == before
 
 
 def test_a_long_log_is_not_read_whole_after_an_orderly_end(opened, monkeypatch):
     monkeypatch.setattr(recovery, "CHECKED_WHOLE_BYTES", 0)
-    one = filled(opened, count=200)
-    before = all_of(one)
-    one.stop()
+    store = filled(opened, count=200)
+    before = all_of(store)
+    store.stop()
     again = opened()
     assert 0 < again.report.records < 200
     assert all_of(again) == before
@@ -304,16 +304,16 @@ def test_a_long_log_is_not_read_whole_after_an_orderly_end(opened, monkeypatch):
 
 def test_a_long_log_after_a_crash_is_read_from_the_checkpoint(opened, monkeypatch):
     monkeypatch.setattr(recovery, "CHECKED_WHOLE_BYTES", 0)
-    one = opened()
+    store = opened()
     for number in range(200):
-        one.now += 100
-        one.put("T", b"%03d" % number, queue=number % 2)
-    one.pass_time(100_000)  # the checkpoint is written
-    one.durable._executor.submit(int).result()
+        store.now += 100
+        store.put("T", b"%03d" % number, queue=number % 2)
+    store.pass_time(100_000)  # the checkpoint is written
+    store.durable._executor.submit(int).result()
     for number in range(200, 220):
-        one.put("T", b"%03d" % number, queue=number % 2)
-    before = all_of(one)
-    one.kill()
+        store.put("T", b"%03d" % number, queue=number % 2)
+    before = all_of(store)
+    store.kill()
     again = opened()
     assert 20 <= again.report.records < 220
     assert all_of(again) == before
@@ -321,13 +321,13 @@ def test_a_long_log_after_a_crash_is_read_from_the_checkpoint(opened, monkeypatc
 
 def test_a_topic_made_again_keeps_its_new_messages(opened, tmp_path):
     """The records of the deleted topic are still in the log, under the same offsets."""
-    one = filled(opened, count=6)
-    CleanService(one.store).clean_unused_topic(())
+    store = filled(opened, count=6)
+    CleanService(store.store).clean_unused_topic(())
     for number in range(4):
-        one.put("T", b"second %d" % number)
-    before = all_of(one)
+        store.put("T", b"second %d" % number)
+    before = all_of(store)
     assert before == {0: [(n, b"second %d" % n) for n in range(4)], 1: []}
-    one.kill()
+    store.kill()
     again = opened()
     assert all_of(again)[0] == before[0]
     again.kill()
@@ -338,8 +338,8 @@ def test_a_topic_made_again_keeps_its_new_messages(opened, tmp_path):
 
 def test_bytes_of_an_older_log_do_not_come_back(opened, tmp_path):
     """A log cut by an earlier recovery leaves zeros behind, not records that a later crash could take for real."""
-    one = filled(opened, count=10)
-    one.kill()
+    store = filled(opened, count=10)
+    store.kill()
     path, at, _ = records_of(tmp_path / "store")[4]
     _cut_only = path.read_bytes()
     path.write_bytes(_cut_only[: at + 10] + b"\xff" * 10 + _cut_only[at + 20 :])
@@ -353,10 +353,10 @@ def test_bytes_of_an_older_log_do_not_come_back(opened, tmp_path):
 
 
 def test_extension_units_are_found_again(opened, tmp_path):
-    one = filled(opened, count=60, enable_consume_queue_ext=True)
-    before = all_of(one)
+    store = filled(opened, count=60, enable_consume_queue_ext=True)
+    before = all_of(store)
     assert len(list((tmp_path / "store" / "consumequeue_ext" / "T" / "0").iterdir())) > 0
-    one.kill()
+    store.kill()
     again = opened(enable_consume_queue_ext=True)
     assert all_of(again) == before
     again.put("T", b"new", queue=0)
@@ -367,9 +367,9 @@ def test_extension_units_are_found_again(opened, tmp_path):
 
 
 def test_without_its_extension_a_queue_is_made_anew(opened, tmp_path):
-    one = filled(opened, enable_consume_queue_ext=True)
-    before = all_of(one)
-    one.stop()
+    store = filled(opened, enable_consume_queue_ext=True)
+    before = all_of(store)
+    store.stop()
     shutil.rmtree(tmp_path / "store" / "consumequeue_ext")
     again = opened(enable_consume_queue_ext=True)
     assert all_of(again) == before
@@ -378,8 +378,8 @@ def test_without_its_extension_a_queue_is_made_anew(opened, tmp_path):
 
 
 def test_without_a_log_there_are_no_queues(opened, tmp_path):
-    one = filled(opened)
-    one.stop()
+    store = filled(opened)
+    store.stop()
     shutil.rmtree(tmp_path / "store" / "commitlog")
     again = opened()
     assert all_of(again) == {0: [], 1: []}
@@ -391,10 +391,10 @@ def test_without_a_log_there_are_no_queues(opened, tmp_path):
 )
 def test_no_topic_leads_out_of_the_store(opened, tmp_path, topic):
     """A group's name is in its retry topic, and nobody checks what a group is called."""
-    one = opened()
-    assert one.put(topic, b"1").status is PutMessageStatus.MESSAGE_ILLEGAL
-    assert one.put("T", b"2").status is PutMessageStatus.PUT_OK
-    assert one.read("T") == [(0, b"2")]
+    store = opened()
+    assert store.put(topic, b"1").status is PutMessageStatus.MESSAGE_ILLEGAL
+    assert store.put("T", b"2").status is PutMessageStatus.PUT_OK
+    assert store.read("T") == [(0, b"2")]
     assert [path.name for path in tmp_path.rglob("*") if "away" in path.name] == []
     assert [path.name for path in (tmp_path / "store" / "consumequeue").iterdir()] == ["T"]
 
@@ -407,11 +407,11 @@ def test_one_process_per_store(opened, tmp_path):
         "import sys; from pathlib import Path; from rmqlab_tools.live.store_folder import StoreFolder\n"
         "StoreFolder(Path(sys.argv[1])).open()"
     )
-    told = subprocess.run(
+    second = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path / "store")],
         capture_output=True, text=True, check=False, cwd=Path(__file__).resolve().parents[2],
     )  # fmt: skip
-    assert "another broker has it" in told.stderr
+    assert "another broker has it" in second.stderr
 
 
 def test_files_of_another_size_are_refused(opened, tmp_path):
@@ -440,93 +440,93 @@ class FullDisk:
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EIO])
 def test_a_full_disk_refuses_and_loses_nothing(opened, monkeypatch, code):
     for room in (0, 10, 150, 210, 230, 390):
-        one = opened(f"store{room}")
+        store = opened(f"store{room}")
         for number in range(3):
-            assert one.put("T", b"%d" % number).status is PutMessageStatus.PUT_OK
+            assert store.put("T", b"%d" % number).status is PutMessageStatus.PUT_OK
         disk = FullDisk(monkeypatch, room, code)
-        statuses = [one.put("T", b"full %d" % number).status for number in range(3)]
+        statuses = [store.put("T", b"full %d" % number).status for number in range(3)]
         taken = [number for number, status in enumerate(statuses) if status is PutMessageStatus.PUT_OK]
         refused = [status for status in statuses if status is not PutMessageStatus.PUT_OK]
         assert set(refused) == {PutMessageStatus.SERVICE_NOT_AVAILABLE}
         disk.room = 1 << 40
-        one.pass_time(11_000)  # the disk is looked at again
-        assert one.put("T", b"after").status is PutMessageStatus.PUT_OK
+        store.pass_time(11_000)  # the disk is looked at again
+        assert store.put("T", b"after").status is PutMessageStatus.PUT_OK
         expected = [b"0", b"1", b"2", *(b"full %d" % number for number in taken), b"after"]
-        assert one.read("T") == list(enumerate(expected))
-        one.kill()
+        assert store.read("T") == list(enumerate(expected))
+        store.kill()
         monkeypatch.undo()
         assert opened(f"store{room}").read("T") == list(enumerate(expected))
 
 
 def test_a_file_that_cannot_be_made(opened, monkeypatch):
-    one = opened()
-    one.put("T", b"x" * 1800)
+    store = opened()
+    store.put("T", b"x" * 1800)
 
     def refuse(*_):
         raise OSError(errno.EACCES, "Permission denied")
 
     monkeypatch.setattr(file_segments.os, "ftruncate", refuse)
-    assert one.put("T", b"y" * 1800).status is PutMessageStatus.CREATE_MAPEDFILE_FAILED
+    assert store.put("T", b"y" * 1800).status is PutMessageStatus.CREATE_MAPEDFILE_FAILED
     monkeypatch.undo()
-    assert one.put("T", b"z" * 1800).status is PutMessageStatus.PUT_OK
-    assert [body[:1] for _, body in one.read("T")] == [b"x", b"z"]
+    assert store.put("T", b"z" * 1800).status is PutMessageStatus.PUT_OK
+    assert [body[:1] for _, body in store.read("T")] == [b"x", b"z"]
 
 
 def test_a_disk_that_fills_up_is_noticed_before_it_is_full(opened):
     used = [0.5]
-    one = opened(used=lambda _: used[0])
-    assert one.put("T", b"1").status is PutMessageStatus.PUT_OK
+    store = opened(used=lambda _: used[0])
+    assert store.put("T", b"1").status is PutMessageStatus.PUT_OK
     used[0] = 0.95
-    one.pass_time(1_000)
-    assert one.put("T", b"2").status is PutMessageStatus.SERVICE_NOT_AVAILABLE
+    store.pass_time(1_000)
+    assert store.put("T", b"2").status is PutMessageStatus.SERVICE_NOT_AVAILABLE
     used[0] = 0.5
-    one.pass_time(10_000)
-    assert one.put("T", b"3").status is PutMessageStatus.PUT_OK
+    store.pass_time(10_000)
+    assert store.put("T", b"3").status is PutMessageStatus.PUT_OK
 
 
 def test_old_files_are_deleted_at_their_hour(opened, tmp_path):
-    one = filled(opened, count=100, delete_when="25", file_reserved_time=1)
+    store = filled(opened, count=100, delete_when="25", file_reserved_time=1)
     log = tmp_path / "store" / "commitlog"
     files = len(list(log.iterdir()))
     assert files > 4
-    one.durable._clean(NOW + 2 * 3_600_000)
+    store.durable._clean(NOW + 2 * 3_600_000)
     assert len(list(log.iterdir())) == files  # old enough, but not the hour
-    one.store.config.delete_when = ";".join(map(str, range(24)))
-    one.durable._clean(NOW + 2 * 3_600_000)
+    store.store.config.delete_when = ";".join(map(str, range(24)))
+    store.durable._clean(NOW + 2 * 3_600_000)
     assert len(list(log.iterdir())) == max(files - 10, 1)
-    assert one.store.get_min_offset_in_queue("T", 0) > 0
-    rest = all_of(one)
-    assert rest[0][0][0] == one.store.get_min_offset_in_queue("T", 0)
-    one.kill()
+    assert store.store.get_min_offset_in_queue("T", 0) > 0
+    rest = all_of(store)
+    assert rest[0][0][0] == store.store.get_min_offset_in_queue("T", 0)
+    store.kill()
     again = opened(delete_when="25")
     assert all_of(again) == rest
 
 
 def test_old_files_are_deleted_when_space_is_needed(opened, tmp_path):
     used = [0.5]
-    one = filled(opened, count=100, used=lambda _: used[0], delete_when="25")
+    store = filled(opened, count=100, used=lambda _: used[0], delete_when="25")
     log = tmp_path / "store" / "commitlog"
     files = len(list(log.iterdir()))
     used[0] = 0.87  # above 85 %: whatever their age
-    one.durable._clean(one.now)
+    store.durable._clean(store.now)
     assert len(list(log.iterdir())) == max(files - 10, 1)
 
 
 def test_damaged_settings_files(opened, tmp_path):
-    one = opened()
-    one.broker.topic_config_manager.update_topic_config(TopicConfig("T", 2, 2, 6))
-    one.durable.persist_changed()
-    one.broker.topic_config_manager.update_topic_config(TopicConfig("U", 2, 2, 6))
-    one.durable.persist_changed()
-    one.kill()
+    store = opened()
+    store.broker.topic_config_manager.update_topic_config(TopicConfig("T", 2, 2, 6))
+    store.durable.persist_changed()
+    store.broker.topic_config_manager.update_topic_config(TopicConfig("U", 2, 2, 6))
+    store.durable.persist_changed()
+    store.kill()
     path = tmp_path / "store" / "config" / "topics.json"
     path.write_text('{"topicConfigTable":{"T"', encoding="utf-8")
     again = opened()
     assert again.broker.topic_config_manager.select_topic_config("T") is not None  # of the .bak
     assert again.broker.topic_config_manager.select_topic_config("U") is None
     again.kill()
-    for one in (path, path.with_name("topics.json.bak")):
-        one.write_text("{", encoding="utf-8")
+    for store in (path, path.with_name("topics.json.bak")):
+        store.write_text("{", encoding="utf-8")
     with pytest.raises(
         BadInput, match=r"topics.json.bak is damaged at line 1, column 2: it ends in the middle: 4.8.0 does not start"
     ):
@@ -534,8 +534,8 @@ def test_damaged_settings_files(opened, tmp_path):
 
 
 def test_the_layout_is_that_of_4_8_0(opened, tmp_path):
-    one = filled(opened, count=60)
-    one.stop()
+    store = filled(opened, count=60)
+    store.stop()
     root = tmp_path / "store"
     assert sorted(path.name for path in root.iterdir()) == [
         "checkpoint", "commitlog", "config", "consumequeue", "index", "lock",
@@ -597,7 +597,7 @@ def test_a_broker_that_stops_under_load_says_nothing_and_loses_no_answer(tmp_pat
 
 
 def test_records_held_back_can_be_read_and_are_written_at_once(opened, monkeypatch):
-    one = opened()
+    store = opened()
     written = []
     pwrite = os.pwrite
 
@@ -606,35 +606,35 @@ def test_records_held_back_can_be_read_and_are_written_at_once(opened, monkeypat
         return pwrite(fd, data, at)
 
     monkeypatch.setattr(os, "pwrite", write)
-    one.durable.hold()
+    store.durable.hold()
     for number in range(6):
-        one.put("T", b"%d" % number)
+        store.put("T", b"%d" % number)
     assert written == []  # neither the log nor the queue
-    assert one.durable.held_records == 6
-    assert one.read("T") == [(number, b"%d" % number) for number in range(6)]
-    assert one.durable.write_held()
+    assert store.durable.held_records == 6
+    assert store.read("T") == [(number, b"%d" % number) for number in range(6)]
+    assert store.durable.write_held()
     assert len(written) == 2
-    one.durable.release()
-    one.put("T", b"6")
+    store.durable.release()
+    store.put("T", b"6")
     assert len(written) == 4
-    before = one.read("T")
-    one.kill()
+    before = store.read("T")
+    store.kill()
     assert opened().read("T") == before
 
 
 @pytest.mark.parametrize("cut", [0, 5, 100, 301])
 def test_a_kill_in_the_middle_of_a_write_keeps_what_was_written_before(opened, cut):
     """Of a write of many records some bytes may be there: whole records are kept, and none was acknowledged."""
-    one = filled(opened, count=7)
-    before = all_of(one)
-    one.durable.hold()
+    store = filled(opened, count=7)
+    before = all_of(store)
+    store.durable.hold()
     for number in range(7, 14):
-        one.put("T", b"%03d" % number, queue=number % 2)
-    for segment in list(one.folder.segments.held):
+        store.put("T", b"%03d" % number, queue=number % 2)
+    for segment in list(store.folder.segments.held):
         if segment.reserves:
             os.pwrite(segment.fd(), b"".join(segment._held)[:cut], segment.written)
         segment._held.clear()
-    one.kill()
+    store.kill()
     again = opened()
     served = all_of(again)
     assert {queue: messages[: len(before[queue])] for queue, messages in served.items()} == before
@@ -646,19 +646,19 @@ def test_a_kill_in_the_middle_of_a_write_keeps_what_was_written_before(opened, c
 
 
 def test_a_disk_that_fills_up_refuses_what_it_has_no_room_for_before_it_is_held_back(opened, monkeypatch):
-    one = filled(opened, count=4)
-    before = all_of(one)
+    store = filled(opened, count=4)
+    before = all_of(store)
 
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(file_segments, "_fallocate", full)
     monkeypatch.setattr(os, "pwrite", full)
-    one.durable.hold()
-    assert one.put("T", b"refused").status is PutMessageStatus.SERVICE_NOT_AVAILABLE
-    assert not one.folder.segments.held
+    store.durable.hold()
+    assert store.put("T", b"refused").status is PutMessageStatus.SERVICE_NOT_AVAILABLE
+    assert not store.folder.segments.held
     monkeypatch.undo()
-    assert all_of(one) == before
+    assert all_of(store) == before
 
 
 @pytest.mark.skipif(
@@ -724,23 +724,23 @@ def test_answers_of_one_flush_leave_together_and_say_when_it_takes_too_long(tmp_
 
         startup._folder.segments.flush = counted
         try:
-            async with net.client() as one, net.client() as two:
+            async with net.client() as store, net.client() as two:
 
                 async def send(runtime):
                     header = SendMessageRequestHeaderV2("P", "T", "TBW102", 4, 0, 0, 0, 0, "", 0, unit_mode=False)
                     request = RemotingCommand.request(RequestCode.SEND_MESSAGE_V2, header, b"body")
                     return (await runtime.invoke(startup.broker_addr, request, 5_000)).code
 
-                await asyncio.gather(send(one), send(two))
+                await asyncio.gather(send(store), send(two))
                 flushes.clear()
-                codes = await asyncio.gather(*(send(runtime) for runtime in (one, two) for _ in range(10)))
+                codes = await asyncio.gather(*(send(runtime) for runtime in (store, two) for _ in range(10)))
                 assert set(codes) == {ResponseCode.SUCCESS}
                 assert len([arguments for arguments in flushes if arguments == ("commitlog",)]) < 10
                 disk_is_free.clear()
-                assert await send(one) == ResponseCode.FLUSH_DISK_TIMEOUT
+                assert await send(store) == ResponseCode.FLUSH_DISK_TIMEOUT
                 disk_is_free.set()
                 await startup._durable.flushed()
-                assert await send(one) == ResponseCode.SUCCESS
+                assert await send(store) == ResponseCode.SUCCESS
         finally:
             disk_is_free.set()
             await startup.stop()
