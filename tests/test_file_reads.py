@@ -33,10 +33,10 @@ OURS = {
     "rmqlab_tools/spark/matrix/recorded.py",
     "rmqlab_tools/spark/matrix/stored.py",
 }
-PLACES = ("rmqlab.files", "rmqlab_tools.spark.files.addresses")
+PLACES = ("rmqlab.files", "rmqlab_tools.spark.files.stored_files")
 """The modules whose functions do it; the second one leaves files of this machine to the first."""
 REASONS = {
-    "rmqlab_tools/spark/files/addresses.py": "files at an address; those of this machine are read by `rmqlab.files`",
+    "rmqlab_tools/spark/files/stored_files.py": "files at an address; those of this machine are read by `rmqlab.files`",
     "rmqlab/files.py": "the place where it is done",
     "rmqlab_tools/processes.py": "/proc, which is the kernel's",
     "rmqlab_tools/cli/cli.py": "/dev/null, once standard output is closed",

@@ -22,7 +22,7 @@ from rmqlab.run.results import LabResult
 from rmqlab_tools.extras import require
 from rmqlab_tools.spark.audit.audit_report import damage_lines, summary_lines, topic_of
 from rmqlab_tools.spark.audit.store_version import UNKNOWN_WRITER, WrittenBy, written_by
-from rmqlab_tools.spark.files.addresses import is_file, read_bytes, unreadable
+from rmqlab_tools.spark.files.stored_files import is_file, read_bytes, unreadable
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -19,11 +19,12 @@ from rmqlab_tools.cli.cli import main
 from rmqlab_tools.spark import matching, read_store
 from rmqlab_tools.spark.audit.queue_check import QueueCheck
 from rmqlab_tools.spark.files import addresses, commit_log_files
-from rmqlab_tools.spark.files.addresses import AddressPath, RangeReader, shown_address, store_path
+from rmqlab_tools.spark.files.addresses import AddressPath, shown_address, store_path
 from rmqlab_tools.spark.files.commit_log_files import TYPES, log_files, log_ranges
 from rmqlab_tools.spark.files.known_records import known_record
 from rmqlab_tools.spark.files.log_reader import LogReader, log_end
 from rmqlab_tools.spark.files.store_tables import SCHEMAS
+from rmqlab_tools.spark.files.stored_files import RangeReader
 
 ADDRESS = "s3://bucket"
 CREDENTIALS = {

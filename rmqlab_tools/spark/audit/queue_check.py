@@ -25,9 +25,10 @@ from rmqlab.language import _
 from rmqlab.message.java import string_hash
 from rmqlab.message.topics import SCHEDULE_TOPIC
 from rmqlab.store.consume_queue_ext import MAX_ADDR
-from rmqlab_tools.spark.files.addresses import REQUESTS, AddressPath, RangeReader, StorePath, store_path, unreadable
+from rmqlab_tools.spark.files.addresses import AddressPath, StorePath, store_path
 from rmqlab_tools.spark.files.commit_log_files import log_files, queue_files
 from rmqlab_tools.spark.files.store_tables import BLANK_SIZE, QUEUE_ENTRY
+from rmqlab_tools.spark.files.stored_files import REQUESTS, RangeReader, unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

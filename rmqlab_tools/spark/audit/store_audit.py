@@ -19,10 +19,11 @@ from rmqlab_tools.spark.audit.pop_evidence import PopEvidence
 from rmqlab_tools.spark.audit.pop_inference import PopInference
 from rmqlab_tools.spark.audit.queue_check import require_queues
 from rmqlab_tools.spark.audit.subscriptions import Key, with_config
-from rmqlab_tools.spark.files.addresses import StorePath, contents, is_dir, store_path
+from rmqlab_tools.spark.files.addresses import StorePath, store_path
 from rmqlab_tools.spark.files.commit_log_files import log_files, log_ranges
 from rmqlab_tools.spark.files.log_reader import log_end
 from rmqlab_tools.spark.files.store_tables import StoreConfig
+from rmqlab_tools.spark.files.stored_files import contents, is_dir
 from rmqlab_tools.spark.files.tasks import TASK_BYTES
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from rmqlab.protocol import fastjson
 from rmqlab.protocol.wire import ANY_CONFIG, ConfigMark
 from rmqlab.rules import DEFAULT_RULES, RULES
 from rmqlab_tools.live.config_load import load_config
-from rmqlab_tools.spark.files.addresses import StorePath, read_bytes, store_path
+from rmqlab_tools.spark.files.addresses import StorePath, store_path
+from rmqlab_tools.spark.files.stored_files import read_bytes
 
 if TYPE_CHECKING:
     from rmqlab.rules import Rules

@@ -21,18 +21,10 @@ from rmqlab.message.record import MESSAGE_MAGIC_CODE
 from rmqlab.message.topics import REPLY_TOPIC_POSTFIX, SYSTEM_TOPIC_PREFIX, SYSTEM_TOPICS
 from rmqlab.protocol.topic_config import is_inherited
 from rmqlab_tools.recordings.store import CONF, open_store
-from rmqlab_tools.spark.files.addresses import (
-    AddressPath,
-    RangeReader,
-    StorePath,
-    is_address,
-    read_bytes,
-    shown_address,
-    store_path,
-    unreadable,
-)
+from rmqlab_tools.spark.files.addresses import AddressPath, StorePath, is_address, shown_address, store_path
 from rmqlab_tools.spark.files.commit_log_files import LogFile, log_files, store_directory
 from rmqlab_tools.spark.files.store_tables import StoreConfig
+from rmqlab_tools.spark.files.stored_files import RangeReader, read_bytes, unreadable
 
 if TYPE_CHECKING:
     from contextlib import ExitStack

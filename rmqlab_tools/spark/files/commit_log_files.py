@@ -24,21 +24,19 @@ from rmqlab.language import _
 from rmqlab.message.java import LONG_MAX, LONG_MIN, parse_int
 from rmqlab_tools.program import program
 from rmqlab_tools.recordings.store import PACKED
-from rmqlab_tools.spark.files.addresses import (
+from rmqlab_tools.spark.files.addresses import AddressPath, StorePath, store_path
+from rmqlab_tools.spark.files.known_records import known_record
+from rmqlab_tools.spark.files.stored_files import (
     REQUESTS,
-    AddressPath,
     RangeReader,
-    StorePath,
     end_of_data,
     is_dir,
     is_file,
     listed_files,
     require_bucket,
     size_of,
-    store_path,
     unreadable,
 )
-from rmqlab_tools.spark.files.known_records import known_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

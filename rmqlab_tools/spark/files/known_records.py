@@ -11,10 +11,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rmqlab.message.record import LAYOUTS, MESSAGE_MAGIC_CODE, layout_at
-from rmqlab_tools.spark.files.addresses import RangeReader, listed_files
+from rmqlab_tools.spark.files.stored_files import RangeReader, listed_files
 
 if TYPE_CHECKING:
-    from rmqlab_tools.spark.files.addresses import AddressPath, Listed
+    from rmqlab_tools.spark.files.addresses import AddressPath
+    from rmqlab_tools.spark.files.stored_files import Listed
 
 _MAGIC: Final = MESSAGE_MAGIC_CODE.to_bytes(4, "big", signed=True)
 _WINDOWS: Final = (64 << 10, 1 << 20, 8 << 20)

@@ -15,9 +15,10 @@ import pyarrow as pa
 from rmqlab.files import end_of_data, open_regular
 from rmqlab.message.record import MESSAGE_MAGIC_CODE
 from rmqlab_tools.spark.files import record_kernel as kernel
-from rmqlab_tools.spark.files.addresses import AddressPath, RangeReader, unreadable
+from rmqlab_tools.spark.files.addresses import AddressPath
 from rmqlab_tools.spark.files.commit_log_files import FETCHED, INNER_TYPES, TYPES, LogRange, RecordFilter, log_ranges
 from rmqlab_tools.spark.files.record_columns import BATCH_ROWS, RecordWalk
+from rmqlab_tools.spark.files.stored_files import RangeReader, unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,18 +19,9 @@ from rmqlab.protocol.bodies import ConsumerOffsetSerializeWrapper
 from rmqlab.protocol.topic_config import SubscriptionGroupWrapper, TopicConfigSerializeWrapper
 from rmqlab.store.consume_queue_ext import CqExtUnit, is_ext_addr
 from rmqlab_tools.live.config_load import FileState, load_config
-from rmqlab_tools.spark.files.addresses import (
-    AddressPath,
-    StorePath,
-    contents,
-    is_dir,
-    open_file,
-    read_bytes,
-    size_of,
-    store_path,
-    unreadable,
-)
+from rmqlab_tools.spark.files.addresses import AddressPath, StorePath, store_path
 from rmqlab_tools.spark.files.commit_log_files import queue_files, regular, store_directory, together
+from rmqlab_tools.spark.files.stored_files import contents, is_dir, open_file, read_bytes, size_of, unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
