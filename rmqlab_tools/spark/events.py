@@ -86,12 +86,12 @@ def write_merged(sources: Mapping[str, Iterable[Run]], folder: Path) -> dict[str
             for number, source in enumerate(sources):
                 table = pq.read_table(Path(temporary) / str(number) / f"{name}.parquet")
                 ids = table["id"].to_pylist()
-                zeros = pa.array([began[source][name_of] for name_of in ids], pa.float64())
+                zeros = pa.array([began[source][scenario] for scenario in ids], pa.float64())
                 columns = {
                     "source": pa.repeat(source, len(ids)),
                     "at": pc.add(table["t"].cast(pa.float64()), zeros),
                 } | {column: table[column] for column in table.column_names}
-                columns["id"] = pa.array([f"{source}/{name_of}" for name_of in ids], pa.string())
+                columns["id"] = pa.array([f"{source}/{scenario}" for scenario in ids], pa.string())
                 tables.append(pa.table(columns).cast(schema))
             merged = pa.concat_tables(tables)
             merged = merged.take(pc.sort_indices(merged, [("at", "ascending")]))

@@ -161,7 +161,7 @@ class PlainTable(DataSourceReader):
         """Groups of files."""
         options = self._options
         each = [(number, pieces(root, options.table, _PIECE)) for number, root in enumerate(options.roots)]
-        return _partitions([(number, piece) for number, found in each for piece in found])
+        return _partitions([(number, piece) for number, of_store in each for piece in of_store])
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one group of files."""

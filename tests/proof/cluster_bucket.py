@@ -21,7 +21,7 @@ from urllib.request import Request, urlopen
 import pyarrow.fs as pafs
 
 from rmqlab_tools.spark.session import provide_java
-from tests.proof.cluster_run import _EXECUTOR, quick, run_python
+from tests.proof.cluster_run import quick, run_python, workers_used
 from tests.proof.spark_servers import StandaloneCluster
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def main() -> int:
             here = audited("")
             with StandaloneCluster(2) as cluster:
                 there = audited(cluster.address)
-                used = {found[1] for line in cluster.processes[0].log if (found := _EXECUTOR.search(line))}
+                used = workers_used(cluster)
     finally:
         server.stop()
     for place, result in (("one process", here), (f"a cluster, {len(used)} workers used", there)):

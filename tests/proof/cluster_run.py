@@ -106,8 +106,7 @@ def run_everywhere(
     def cluster() -> Ran:
         with StandaloneCluster(workers) as servers:
             result = audit_at(servers.address, store, subscriptions, group)
-            # An executor that ends a moment before its driver may be launched anew: workers are counted, not launches.
-            used = {match[1] for line in servers.processes[0].log if (match := _EXECUTOR.search(line))}
+            used = workers_used(servers)
         name = f"a cluster of {workers} worker{'s' * (workers > 1)}"
         return _ran(name, "spark://HOST:PORT", len(used), result)
 
@@ -123,6 +122,14 @@ def run_everywhere(
             if name in places
         ]
         return [future.result() for future in waiting]
+
+
+def workers_used(servers: StandaloneCluster) -> set[str]:
+    """The workers of a cluster that had an executor, as its master says.
+
+    An executor that ends a moment before its driver may be launched anew: workers are counted, not launches.
+    """
+    return {match[1] for line in servers.processes[0].log if (match := _EXECUTOR.search(line))}
 
 
 def _ran(where: str, address: str, executors: int, result: dict[str, Any]) -> Ran:

@@ -100,10 +100,10 @@ def test_without_a_spark_that_is_set_the_verb_needs_no_java(recordings, monkeypa
 
 def test_rows_of_a_lost_message_become_a_frame_when_they_are_asked_for(spark, recordings):
     root, events = recordings["4.8.0"]
-    found = audit_store.open_audit(root, subscriptions=events, session=LocalEngine(lambda: spark))
-    assert found.lost.count() == found.total("lost") > 0
-    assert found.messages.where("certainty = 'unknown' AND asked <> 'no'").count() >= found.total("may_be_lost")
-    found.close()
+    result = audit_store.open_audit(root, subscriptions=events, session=LocalEngine(lambda: spark))
+    assert result.lost.count() == result.total("lost") > 0
+    assert result.messages.where("certainty = 'unknown' AND asked <> 'no'").count() >= result.total("may_be_lost")
+    result.close()
 
 
 def test_a_table_of_this_process_is_kept_without_a_copy():

@@ -82,8 +82,8 @@ def test_a_groups_loss_is_the_sum_and_a_slaves_copy_is_not_counted(spark, record
     folder, _ = recorded
     stores = [str(folder / name) for name in ("broker-a-slave", "broker-b", "broker-a")]
     log = str(folder / "events.jsonl.gz")
-    found = rmqlab.audit(stores, subscriptions=log, delivered=log, session=spark)
-    figures = found.groups["G_two-brokers-001"]["T_two-brokers-001"]
+    result = rmqlab.audit(stores, subscriptions=log, delivered=log, session=spark)
+    figures = result.groups["G_two-brokers-001"]["T_two-brokers-001"]
     assert (figures["sent"], figures["lost"]) == (36, 30)
     assert figures["by_certainty"]["proved"] == {"delivered": 6}
     assert figures["by_broker"] == {
@@ -92,14 +92,14 @@ def test_a_groups_loss_is_the_sum_and_a_slaves_copy_is_not_counted(spark, record
     }
     assert sum(figures["lost_by_queue"].values()) == 30
     assert figures["lost_by_queue"]["broker-b:1"] == 6
-    assert found.lost.columns[0] == found.messages.columns[0] == "broker"
-    assert {row.broker for row in found.lost.collect()} == set(BROKERS)
-    (copy,) = found.as_json()["copies"]
+    assert result.lost.columns[0] == result.messages.columns[0] == "broker"
+    assert {row.broker for row in result.lost.collect()} == set(BROKERS)
+    (copy,) = result.as_json()["copies"]
     assert (copy["shown"], copy["of"], copy["broker"]) == (stores[0], stores[2], "broker-a")
     assert copy["low"] == copy["before"] == copy["behind"] == 0
-    assert found.lines()[0].startswith(f"{stores[0]} is a copy of {stores[2]}, as a slave has one")
-    assert [broker["broker"] for broker in found.as_json()["brokers"]] == list(BROKERS)
-    found.close()
+    assert result.lines()[0].startswith(f"{stores[0]} is a copy of {stores[2]}, as a slave has one")
+    assert [broker["broker"] for broker in result.as_json()["brokers"]] == list(BROKERS)
+    result.close()
     # A slave alone is its broker's store.
     alone = open_audit([stores[0], stores[1]], session=lambda: spark, subscriptions=log)
     assert (alone.brokers, alone.copies) == (list(BROKERS), [])
@@ -116,36 +116,36 @@ def store_of(folder, name, count=3, **first):
     return store
 
 
-def told(*stores):
+def told_apart(*stores):
     return broker_stores(given_stores([str(store) for store in stores]))
 
 
 def test_what_a_copy_has_alone_is_said(tmp_path):
     """One that was taken later has more; the one that has most of the log counts, whichever comes first."""
     older, newer = store_of(tmp_path / "older", "b", 3), store_of(tmp_path / "newer", "b", 5)
-    stores = told(older, newer)
+    stores = told_apart(older, newer)
     assert [store.shown for store in stores.counted] == [str(newer)]
     (copy,) = stores.copies
     assert (copy.shown, copy.of, copy.behind) == (str(older), str(newer), 0)
-    nameless = told(older, store_of(tmp_path / "nameless", "", 5))
+    nameless = told_apart(older, store_of(tmp_path / "nameless", "", 5))
     assert [copy.broker for copy in nameless.copies] == ["b"]
 
 
 def test_two_masters_that_cannot_be_told_apart_are_refused(tmp_path, capsys):
-    one, other = store_of(tmp_path / "one", "b", 3), store_of(tmp_path / "other", "b", 4)
+    first, other = store_of(tmp_path / "one", "b", 3), store_of(tmp_path / "other", "b", 4)
     file = next((other / "commitlog").iterdir())
     file.write_bytes(file.read_bytes().replace(b"tag0", b"tagX", 1))
     with pytest.raises(
         BadInput, match=r"both of broker b, and their logs differ at offset 0: .* name them: NAME=STORE"
     ):
-        told(one, other)
-    assert main(["audit", str(one), str(other)]) == 2
+        told_apart(first, other)
+    assert main(["audit", str(first), str(other)]) == 2
     assert "cannot be told apart" in capsys.readouterr().err
-    assert [store.broker for store in told(f"x={one}", f"y={other}").counted] == ["x", "y"]
+    assert [store.broker for store in told_apart(f"x={first}", f"y={other}").counted] == ["x", "y"]
     data = file.read_bytes().replace(b"tagX", b"tag0", 1).replace(b"tag2", b"tagX", 1)
     file.write_bytes(data)
     with pytest.raises(BadInput, match="went apart when a slave became master"):
-        told(one, other)
+        told_apart(first, other)
 
 
 @pytest.mark.parametrize("again", ["store", "./store", "b=store"])
@@ -157,12 +157,12 @@ def test_a_store_named_twice_is_refused(tmp_path, monkeypatch, again):
 
 
 def test_stores_of_one_broker_with_nothing_in_common_are_refused(tmp_path):
-    one, later = store_of(tmp_path / "one", "b", 30, size=1_000), store_of(tmp_path / "later", "b", 30, size=1_000)
-    files = sorted((one / "commitlog").iterdir())
+    earlier, later = store_of(tmp_path / "one", "b", 30, size=1_000), store_of(tmp_path / "later", "b", 30, size=1_000)
+    files = sorted((earlier / "commitlog").iterdir())
     for number, file in enumerate(files):
         ((later / "commitlog" / file.name) if number < 2 else file).unlink()
     with pytest.raises(BadInput, match="no offset in common"):
-        told(one, later)
+        told_apart(earlier, later)
     with pytest.raises(BadInput, match="no store: name one"):
         rmqlab.audit([])
 
@@ -170,9 +170,9 @@ def test_stores_of_one_broker_with_nothing_in_common_are_refused(tmp_path):
 @pytest.mark.parametrize("version", ["4.8.0", "5.3.3"])
 def test_a_broker_is_named_by_the_topic_that_it_made(golden, tmp_path, version):
     shutil.unpack_archive(golden / f"broker-{version}" / "base" / "store.tar.gz", tmp_path, filter="data")
-    (store,) = told(tmp_path / "store").counted
+    (store,) = told_apart(tmp_path / "store").counted
     assert store.broker == "broker-a"
     lab = rmqlab.Lab(topics={"T": 1}, brokerName="broker-z")
     lab.send("T", "tagA")
-    (made,) = told(lab.write_store(tmp_path / "lab" / "store")).counted
+    (made,) = told_apart(lab.write_store(tmp_path / "lab" / "store")).counted
     assert made.broker == "broker-z"

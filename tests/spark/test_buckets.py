@@ -89,8 +89,8 @@ def test_ranges_of_a_log_in_a_bucket_have_the_rows_of_the_file(bucket, monkeypat
     assert [fetched.count(span) for span in spans] == [1] * len(spans)
     # what somebody asks for begins anywhere, and a record that begins before its end is whole
     low, high = ranges[1].low + 1, ranges[2].low + 1
-    asked = log_ranges([file], 1 << 30, low, high)
-    offsets = [row["physicalOffset"] for part in asked for batch in LogReader(("physicalOffset",)).read(part)
+    part_of_log = log_ranges([file], 1 << 30, low, high)
+    offsets = [row["physicalOffset"] for part in part_of_log for batch in LogReader(("physicalOffset",)).read(part)
                for row in batch.to_pylist()]  # fmt: skip
     assert offsets == [row["physicalOffset"] for row in rows_of(here, 1 << 30) if low <= row["physicalOffset"] < high]
 
@@ -162,9 +162,9 @@ def test_tables_archive_and_match_take_stores_of_a_bucket(spark, bucket):
     assert rows == here
     assert read_store(spark, stores, columns=["broker"]).count() == len(rows)
     for table in ("consumequeue", "offsets"):
-        found = read_store(spark, stores, table)
-        assert found.columns == ["broker", *SCHEMAS[table].names]
-        assert {row.broker for row in found.select("broker").distinct().collect()} == {"broker-a", "broker-b"}
+        frame = read_store(spark, stores, table)
+        assert frame.columns == ["broker", *SCHEMAS[table].names]
+        assert {row.broker for row in frame.select("broker").distinct().collect()} == {"broker-a", "broker-b"}
     kept = rmqlab.archive(stores, out, session=spark)
     assert (kept.new, [copy.broker for copy in kept.copies]) == (len(rows), ["broker-a"])
     assert "secret" not in f"{kept}{kept.as_json()}"

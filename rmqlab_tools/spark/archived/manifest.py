@@ -147,8 +147,8 @@ def read_contents(place: Place, where: str | Path, *, new: bool = False) -> Cont
     except OSError as error:
         raise BadInput(_("{where}: cannot be read ({reason})", where=where, reason=reason_of(error))) from error
     try:
-        found = json_value(data)
-        made_by = found["format"]
+        value = json_value(data)
+        made_by = value["format"]
         if made_by != FORMAT:
             raise BadInput(
                 _(
@@ -159,7 +159,7 @@ def read_contents(place: Place, where: str | Path, *, new: bool = False) -> Cont
                     ours=FORMAT,
                 )
             )
-        return msgspec.convert(found, Contents)
+        return msgspec.convert(value, Contents)
     except (ValueError, KeyError, TypeError, msgspec.ValidationError) as error:
         raise BadInput(
             _(

@@ -136,9 +136,11 @@ class ArchiveSource(DataSource):
 
     def __init__(self, options: Mapping[str, str]) -> None:
         super().__init__(dict(options))
-        asked: dict[str, Any] = json_value(options["question"].encode())
-        asked |= {name: tuple(asked[name]) for name in ("columns", "topics")} | {"wanted": Wanted(*asked["wanted"])}
-        self._question, self._tasks = Question(**asked), int(options["tasks"])
+        question: dict[str, Any] = json_value(options["question"].encode())
+        question |= {name: tuple(question[name]) for name in ("columns", "topics")} | {
+            "wanted": Wanted(*question["wanted"])
+        }
+        self._question, self._tasks = Question(**question), int(options["tasks"])
 
     @classmethod
     def name(cls) -> str:

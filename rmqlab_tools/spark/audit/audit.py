@@ -122,7 +122,7 @@ class Audit:
         # A broker whose table of topics is lost may have queues of any.
         is_known = self._names_known and all(by_broker.values())
         queues = {
-            topic: {broker: found[topic].read_queue_nums for broker, found in by_broker.items() if topic in found}
+            topic: {broker: table[topic].read_queue_nums for broker, table in by_broker.items() if topic in table}
             for topic in (topics if is_known else ())
         }
         return Cluster(self._known, topics, queues)

@@ -193,18 +193,20 @@ class DeliveryEvidence:
     def best(self) -> Rows:
         """What is known of deliveries: one row a group and message, with the best that is known of it as `rank`."""
         engine = self._engine
-        found = [engine.given(self._given)] if self._given.num_rows else []
+        evidence = [engine.given(self._given)] if self._given.num_rows else []
         for store in self._stores:
-            if not store.topics and (found or store is not self._stores[-1]):
+            if not store.topics and (evidence or store is not self._stores[-1]):
                 continue
             of_pop = store.of_pop()
             topics = tuple(topic for topic in store.topics if topic not in of_pop)
             ranges = store.ranges if topics else []
             work = partial(read_evidence, topics=topics, trace_topic=self._trace_topic, retried=store.retried)
-            found.append(engine.read(ranges, work, EVIDENCE_SCHEMA))
-        every = " UNION ALL ".join(f"SELECT * FROM {{found_{number}}}" for number in range(len(found)))  # noqa: S608
+            evidence.append(engine.read(ranges, work, EVIDENCE_SCHEMA))
+        union = " UNION ALL ".join(f"SELECT * FROM {{evidence_{number}}}" for number in range(len(evidence)))  # noqa: S608
         return engine.kept(
-            engine.query(_BEST.format(every=every), **{f"found_{number}": rows for number, rows in enumerate(found)})
+            engine.query(
+                _BEST.format(union=union), **{f"evidence_{number}": rows for number, rows in enumerate(evidence)}
+            )
         )
 
     @cached_property
@@ -236,7 +238,7 @@ class DeliveryEvidence:
 
 _BEST: Final = """
 SELECT e.group, e.key, max(e.rank) AS rank, max(e.client) AS client
-FROM ({every}) e GROUP BY e.group, e.key"""
+FROM ({union}) e GROUP BY e.group, e.key"""
 _CLIENTS: Final = "SELECT DISTINCT b.group, b.client FROM {best} b"
 
 

@@ -178,8 +178,8 @@ def require_logs_of(engine: Engine, rows: Rows, logs: pa.Table, groups: Iterable
     """
     if not len(logs):
         return
-    found = engine.query(_NAMED, rows=rows, named=engine.given(logs))
-    here = {row["group"] for row in engine.table(found).to_pylist()}
+    groups_here = engine.query(_NAMED, rows=rows, named=engine.given(logs))
+    here = {row["group"] for row in engine.table(groups_here).to_pylist()}
     of_group, keys = logs["group"].to_pylist(), logs["key"].to_pylist()
     for group in sorted(set(groups).intersection(of_group) - here):
         names = {key for owner, key in zip(of_group, keys, strict=True) if owner == group}

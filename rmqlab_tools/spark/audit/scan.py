@@ -292,7 +292,7 @@ def _damaged(records: Iterable[dict[str, Any]]) -> Iterator[pa.RecordBatch]:
         )
 
 
-_FATE_NAMES: Final = pa.array([str(one) for one in FATES_IN_ORDER])
+_FATE_NAMES: Final = pa.array([str(fate) for fate in FATES_IN_ORDER])
 _CERTAINTY_NAMES: Final = pa.array(CERTAINTIES)
 _ASKED_NAMES: Final = pa.array(ASKED_WORDS)
 _WHY_NAMES: Final = pa.array(WHY)

@@ -152,9 +152,9 @@ _REASONS: Final = {
 
 def reason_at(error: Exception) -> str:
     """What a file system says is wrong, in one line; Arrow's texts have request ids and C++ in them."""
-    found = _OF_AWS.search(str(error))
-    if found:
-        return _(_REASONS.get(found[1], "{says}"), says=found[2].partition(" (Request ID")[0].partition("\n")[0])
+    failure = _OF_AWS.search(str(error))
+    if failure:
+        return _(_REASONS.get(failure[1], "{says}"), says=failure[2].partition(" (Request ID")[0].partition("\n")[0])
     if isinstance(error, OSError) and error.errno:
         return files.reason_of(error)
     return (str(error).splitlines() or [type(error).__name__])[0]

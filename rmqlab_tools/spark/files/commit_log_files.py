@@ -354,10 +354,10 @@ def _ranges_at_address(file: LogFile, path: AddressPath, begin: int, end: int, s
     wanted = [max(begin - LOOKED_BACK, 0), *wanted]
     try:
         with ThreadPoolExecutor(REQUESTS) as pool:
-            first, *found = pool.map(lambda place: known_record(root, path, file.base, file.size, place), wanted)
+            first, *records = pool.map(lambda place: known_record(root, path, file.base, file.size, place), wanted)
     except OSError as error:
         raise unreadable(path, error) from error
-    cuts = sorted({place for place in found if place is not None and begin < place < end})
+    cuts = sorted({place for place in records if place is not None and begin < place < end})
     starts = [first if first is not None and first <= begin else 0, *cuts]
     return [LogRange(file, *bounds, start) for bounds, start in zip(pairwise([begin, *cuts, end]), starts, strict=True)]
 

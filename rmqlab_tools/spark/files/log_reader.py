@@ -233,9 +233,9 @@ class _Window:
             if not self.begin + 4 <= low <= self._end - len(text):
                 self._read(low - 4)  # a record begins 4 bytes before its magic number
             end = min(high, self._end)
-            found = self._room.find(text, low - self.begin, end - self.begin)
-            if found >= 0:
-                return self.begin + found
+            place = self._room.find(text, low - self.begin, end - self.begin)
+            if place >= 0:
+                return self.begin + place
             if end < low + len(text) or end >= min(high, self.size):
                 return -1
             low = end - len(text) + 1

@@ -66,12 +66,12 @@ def listed_files(folder: AddressPath) -> list[Listed]:
     Raises:
         BadInput: where it may not be read.
     """
-    found = [
+    listed = [
         Listed(folder / about.path[len(folder.inner) + 1 :], int(about.size), int(about.mtime_ns or 0))
         for about in _infos(folder, recursive=True)
         if about.is_file
     ]
-    return sorted(found, key=lambda file: file.path.parts)
+    return sorted(listed, key=lambda file: file.path.parts)
 
 
 def _infos(folder: AddressPath, *, recursive: bool = False) -> list[Any]:
@@ -79,10 +79,10 @@ def _infos(folder: AddressPath, *, recursive: bool = False) -> list[Any]:
 
     selector = pafs.FileSelector(folder.inner, allow_not_found=True, recursive=recursive)
     try:
-        found: list[Any] = folder.filesystem.get_file_info(selector)
+        infos: list[Any] = folder.filesystem.get_file_info(selector)
     except OSError as error:
         raise unreadable(folder, error) from error
-    return found
+    return infos
 
 
 def is_dir(path: StorePath) -> bool:
