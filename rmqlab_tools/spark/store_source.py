@@ -36,8 +36,8 @@ from rmqlab_tools.spark.files.commit_log_files import (
     RecordFilter,
     log_files,
     log_ranges,
+    ranges_together,
     store_directory,
-    together,
 )
 from rmqlab_tools.spark.files.store_tables import SCHEMAS, pieces, read_piece
 from rmqlab_tools.spark.files.tasks import freeze_loaded
@@ -143,7 +143,7 @@ class LogTable(DataSourceReader):
             total = sum(file.size for file in files)
             split = self._options.split_bytes or max(_MIN_SPLIT, -(-total // _MIN_PARTITIONS))
             ranges = log_ranges(files, split, self._options.low, self._options.high)
-            parts += ((number, some) for some in together(((part, part.high - part.low) for part in ranges), split))
+            parts += ((number, some) for some in ranges_together(ranges, split))
         return _partitions(parts)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from rmqlab_tools.processors import processors
 from rmqlab_tools.spark.audit.kept_frames import has_ended, release
-from rmqlab_tools.spark.files.commit_log_files import together
+from rmqlab_tools.spark.files.commit_log_files import ranges_together
 from rmqlab_tools.spark.files.tasks import TASK_BYTES, over_ranges, reporting_tasks
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ class LocalEngine:
     def read(self, ranges: Sequence[LogRange], work: Work, schema: pa.Schema) -> str:
         """A table, filled by the time this returns: each batch goes there as it comes."""
         name, stop = self.given(schema.empty_table()), Event()
-        parts = together(((part, part.high - part.low) for part in ranges), TASK_BYTES)
+        parts = ranges_together(ranges, TASK_BYTES)
 
         def each(part: Sequence[LogRange]) -> None:
             with self._database.cursor() as cursor:

@@ -362,6 +362,11 @@ def _ranges_at_address(file: LogFile, path: AddressPath, begin: int, end: int, s
     return [LogRange(file, *bounds, start) for bounds, start in zip(pairwise([begin, *cuts, end]), starts, strict=True)]
 
 
+def ranges_together(ranges: Iterable[LogRange], most_bytes: int) -> list[tuple[LogRange, ...]]:
+    """What each task reads: a large range alone, small ones that follow each other together."""
+    return together(((part, part.high - part.low) for part in ranges), most_bytes)
+
+
 def together(sized: Iterable[tuple[T, int]], most_bytes: int) -> list[tuple[T, ...]]:
     """Give each task one part or more that follow each other, of `most_bytes` in all unless one alone has more.
 

@@ -30,9 +30,9 @@ def over_ranges(
     """Run `work` on the ranges of every task: on each in a task of its own, on small ones that follow in one task."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    from rmqlab_tools.spark.files.commit_log_files import together
+    from rmqlab_tools.spark.files.commit_log_files import ranges_together
 
-    parts = together(((part, part.high - part.low) for part in ranges), TASK_BYTES)
+    parts = ranges_together(ranges, TASK_BYTES)
 
     def each(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
