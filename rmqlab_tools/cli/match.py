@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from rmqlab.language import _
@@ -50,9 +49,9 @@ def run(args: Namespace) -> int:
     """
     from rmqlab.protocol.subscription_data import SQL92, TAG
     from rmqlab_tools.spark.match_archive import match, require_order
-    from rmqlab_tools.spark.session import ADDRESS_SETTING, open_session, require_address
+    from rmqlab_tools.spark.session import is_set, open_session, require_address
 
-    on_spark = args.spark is not None or ADDRESS_SETTING in os.environ
+    on_spark = is_set(args.spark)
     require_address(args.spark)
     since, until = store_time(args.since), store_time(args.until)
     require_order(since, until)

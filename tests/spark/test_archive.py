@@ -355,6 +355,21 @@ def test_a_file_that_is_gone_or_damaged_is_named(spark, made, tmp_path, on_spark
             rmqlab.match(tmp_path / "archive", "tagA", session=spark if on_spark else None)
 
 
+def test_match_opens_a_spark_only_where_one_is_set(made, monkeypatch):
+    """An empty RMQLAB_SPARK sets none, as for the other verbs."""
+    folder = made[1]
+
+    def refuse(*_args, **_kwargs):
+        raise AssertionError("Spark was asked for")
+
+    monkeypatch.setattr("rmqlab_tools.spark.session.open_session", refuse)
+    monkeypatch.setenv("RMQLAB_SPARK", "")
+    assert cli.main(["match", str(folder), "tagA"]) == 0
+    monkeypatch.setenv("RMQLAB_SPARK", "local[2]")
+    with pytest.raises(AssertionError, match="Spark was asked for"):
+        cli.main(["match", str(folder), "tagA"])
+
+
 def test_the_verbs_say_what_the_functions_say(made, spark, tmp_path, capsys):
     store, folder, *_ = made
     assert cli.main(["archive", str(store), str(tmp_path / "again"), "--json", "-"]) == 0
