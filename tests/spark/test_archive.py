@@ -90,19 +90,19 @@ def test_what_matches_is_what_the_filter_says_message_by_message(spark, made, ex
 
 def test_rows_and_what_a_change_loses(spark, made):
     store, folder, messages, _ = made
-    found = matching(spark, folder, "a > 3", SQL92, topics=["T"], since=100 * 360_000, until=399 * 360_000).collect()
+    rows = matching(spark, folder, "a > 3", SQL92, topics=["T"], since=100 * 360_000, until=399 * 360_000).collect()
     wanted = {
         (topic, queue, stored)
         for topic, queue, stored, properties in messages[100:400]
         if topic == "T" and expected(properties, "a > 3", SQL92)
     }
-    assert {(row.topic, row.queueId, row.storeTimestamp) for row in found} == wanted
-    assert len(found) == len(wanted)
+    assert {(row.topic, row.queueId, row.storeTimestamp) for row in rows} == wanted
+    assert len(rows) == len(wanted)
     places = {row.physicalOffset for row in read_store(spark, store, columns=["physicalOffset"]).collect()}
-    assert {row.physicalOffset for row in found} <= places
+    assert {row.physicalOffset for row in rows} <= places
     changed = rmqlab.match(folder, "tagA", changed="a > 3", changed_kind=SQL92)
     part = rmqlab.match(folder, "a > 3", SQL92, topics=["T"], since=100 * 360_000, until=399 * 360_000)
-    assert (part.total("matched"), part.total("messages")) == (len(found), sum(m[0] == "T" for m in messages[100:400]))
+    assert (part.total("matched"), part.total("messages")) == (len(rows), sum(m[0] == "T" for m in messages[100:400]))
     both = [(expected(p, "tagA", TAG), expected(p, "a > 3", SQL92)) for *_, p in messages]
     assert changed.total("lost") == sum(before and not after for before, after in both)
     assert changed.total("gained") == sum(after and not before for before, after in both)
@@ -133,16 +133,16 @@ def test_rows_and_streams_are_what_the_filter_says(spark, made, tmp_path):
 
 def test_a_stream_goes_on_with_what_is_added_and_takes_nothing_twice(spark, tmp_path):
     log, store, out = LogMaker(), tmp_path / "store", tmp_path / "archive"
-    found = []
+    counts = []
     for begin in (0, 20):
         for number in range(begin, begin + 20):
             log.add("TU"[number % 2], queue=0, properties={"TAGS": f"t{number % 3}"}, stored=number)
         log.write(store)
         rmqlab.archive(store, out, session=spark)
         stream = matching(spark, out, "t1 || t2", topics=["T"], since=3, stream=True)
-        found.append(len(drained(stream, tmp_path / "stream")))
+        counts.append(len(drained(stream, tmp_path / "stream")))
     wanted = [number for number in range(3, 40) if number % 2 == 0 and number % 3]
-    assert found == [sum(number < 20 for number in wanted), len(wanted)]
+    assert counts == [sum(number < 20 for number in wanted), len(wanted)]
     with pytest.raises(BadInput, match=r"no column 'queueID'; did you mean queueId\?"):
         matching(spark, out, "t1", columns=["queueID"])
 
@@ -221,8 +221,8 @@ def test_a_queue_is_one_of_a_broker(spark, tmp_path, capsys):
         assert {message["broker"] for message in both.examples["gained"]} <= {"broker-a", "broker-b"}
     assert cli.main(["match", str(out), "t0"]) == 0
     assert "broker-b" in capsys.readouterr().out
-    found = matching(spark, out, "t0", columns=["broker", "queueOffset"]).collect()
-    assert Counter(row.broker for row in found) == {"broker-a": 3, "broker-b": 4}
+    rows = matching(spark, out, "t0", columns=["broker", "queueOffset"]).collect()
+    assert Counter(row.broker for row in rows) == {"broker-a": 3, "broker-b": 4}
 
 
 def test_a_copy_that_comes_in_a_later_run_is_recognised(spark, tmp_path):

@@ -148,8 +148,8 @@ def test_options_leave_out_what_is_not_wanted(mixed, options, numbers):
         (table, table.partitions()),
         (stream, stream.partitions(stream.initialOffset(), stream.latestOffset())),
     ):
-        found = [row["physicalOffset"] for part in parts for batch in reader.read(part) for row in batch.to_pylist()]
-        assert found == [log.offsets[number] for number in numbers]
+        offsets = [row["physicalOffset"] for part in parts for batch in reader.read(part) for row in batch.to_pylist()]
+        assert offsets == [log.offsets[number] for number in numbers]
 
 
 def test_small_ranges_are_one_task_and_no_task_has_more_than_it_may():
@@ -164,10 +164,10 @@ def test_offsets_as_options_cut_what_tasks_read(mixed):
     options = Options({**given, "untilOffset": str(log.offsets[20])})
     table = LogTable(options)
     parts = table.partitions()
-    ranges = [one for part in parts for one in part.value[1]]
-    assert sum(one.high - one.low for one in ranges) == log.offsets[20] - log.offsets[10] + 2
-    found = [row["physicalOffset"] for part in parts for batch in table.read(part) for row in batch.to_pylist()]
-    assert found == log.offsets[10:21]
+    ranges = [log_range for part in parts for log_range in part.value[1]]
+    assert sum(log_range.high - log_range.low for log_range in ranges) == log.offsets[20] - log.offsets[10] + 2
+    offsets = [row["physicalOffset"] for part in parts for batch in table.read(part) for row in batch.to_pylist()]
+    assert offsets == log.offsets[10:21]
     with pytest.raises(BadInput, match="a stream begins at startingOffset"):
         RocketMQStore(given).streamReader(RocketMQStore(given).schema())
 
