@@ -27,6 +27,7 @@ from rmqlab.protocol.wire import WIRE_4_8_0, WIRE_5_3_3, WIRE_5_5_0, Wire
 from rmqlab.rule_table import ByVersion, RuleTable
 from rmqlab.rules_of_5 import (
     assigned_expression_as_given,
+    disk_used_as_df,
     goes_to_dlq_when_locked,
     lite_pull_threads_as_asked,
     offset_without_commit_of_a_message,
@@ -320,6 +321,18 @@ def goes_to_dlq(times: int, most: int, locked: bool) -> bool:  # noqa: ARG001 - 
     return times >= most
 
 
+def disk_used(total: int, free: int, usable: int) -> float:  # noqa: ARG001 - later versions go by it
+    """The part of a disk that is in use, 0 to 1; of one without a size -1: not known.
+
+    `total` bytes it has, `free` of them are not in use, `usable` of those a user without special rights may write.
+    Bytes kept for special users count as not in use. 4.8.0 `UtilAll.getDiskPartitionSpaceUsedPercent`.
+
+    >>> disk_used(200, 50, 25)
+    0.75
+    """
+    return (total - free) / total if total else -1.0
+
+
 def bit_positions(hash64: int, k: int, m: int) -> list[int]:
     """The positions of a key with this hash in a bloom filter of `k` functions over `m` bits.
 
@@ -430,6 +443,7 @@ class Rules(RuleTable):
     needs_reconsume_times: bool = True
     goes_to_dlq: Callable[[int, int, bool], bool] = goes_to_dlq
     chooses_below_0: bool = True
+    disk_used: Callable[[int, int, int], float] = disk_used
     suspend_ms: int = 15_000
     hold_check_period_ms: int = 5_000
     tags_code: Callable[[str | None], int] = tags_code
@@ -530,6 +544,7 @@ RULES["5.3.3"] = DEFAULT_RULES.replace(
     needs_reconsume_times=False,
     goes_to_dlq=goes_to_dlq_when_locked,
     chooses_below_0=False,
+    disk_used=disk_used_as_df,
     has_pop=True,
     sql92="5.3.3",
     wire=WIRE_5_3_3,

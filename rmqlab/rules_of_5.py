@@ -55,3 +55,16 @@ def goes_to_dlq_when_locked(times: int, most: int, locked: bool) -> bool:
     (False, True)
     """
     return times > most or locked
+
+
+def disk_used_as_df(total: int, free: int, usable: int) -> float:
+    """The part of a disk that is in use, 0 to 1 in steps of 0.01 upwards; of one without a size -1: not known.
+
+    What only a user with special rights may write is left out of the disk's size, as the command `df` does.
+    5.3.3 `UtilAll.getDiskPartitionSpaceUsedPercent`.
+
+    >>> disk_used_as_df(200, 50, 25)
+    0.86
+    """
+    used = total - free
+    return -(-100 * used // (used + usable)) / 100 if total else -1.0

@@ -35,7 +35,9 @@ _ARCHIVE = {
     "rmqlab_tools.spark.session:running_session", "tests.proof.class_archive:_train",
 }  # fmt: skip
 # Of stores below an address, by the names of methods that paths have too: neither verb reads a store.
-_ADDRESSES = {f"rmqlab_tools.spark.files.addresses:{name}" for name in ("_opened", "_infos")}
+_ADDRESSES = {
+    "rmqlab_tools.spark.files.addresses:filesystem_of", "rmqlab_tools.spark.files.stored_files:_infos",
+}  # fmt: skip
 NOT_CALLED = {"profile": _ADDRESSES, "site": _RUNNING | _ADDRESSES, "catalogue": _RUNNING, "notebook": _ARCHIVE}
 
 

@@ -61,10 +61,11 @@ _LIMITS = (
     "the message is illegal, maybe msg body or properties length not matched. "
     "msg body length limit 128k, msg properties length limit 32k."
 )
-# How full the disk is stands in Java's remark, where our store has no disk to measure.
+# The log, the consume queues and the index lie on one disk.
 _UNAVAILABLE = (
     "service not available now. It may be caused by one of the following reasons: the broker's disk is full "
-    "[CL: -1.00 CQ: -1.00 INDEX: -1.00], messages are put to the slave, message store has been shut down, etc."
+    "[CL: {used:5.2f} CQ: {used:5.2f} INDEX: {used:5.2f}], "
+    "messages are put to the slave, message store has been shut down, etc."
 )
 # The message is not stored.
 _REFUSAL_OF_STATUS = {
@@ -215,7 +216,8 @@ class SendMessageProcessor:
     def _put_answer(self, message: MessageExt, result: PutMessageResult, queue_id: int, now: int) -> RemotingCommand:
         code = _CODE_OF_STORED.get(result.status)
         if code is None:
-            return self._answer(*_REFUSAL_OF_STATUS[result.status])
+            refusal, remark = _REFUSAL_OF_STATUS[result.status]
+            return self._answer(refusal, remark.format(used=self._store.running_flags.disk_used))
         return self._answer(code, None, self.stored(message, result, queue_id, now))
 
     def stored(

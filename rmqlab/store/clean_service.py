@@ -47,7 +47,9 @@ class CleanService:
 
     def note_disk_space(self, used: float) -> None:
         """Take no message while more than 90 % of the disk are in use; take them again once they are not."""
-        self._store.running_flags.is_writeable = used <= DISK_SPACE_WARNING_LEVEL_RATIO
+        flags = self._store.running_flags
+        flags.disk_used = used
+        flags.is_writeable = used <= DISK_SPACE_WARNING_LEVEL_RATIO
 
     def delete_expired_commit_log_files(self, now: int, *, at_once: bool = False) -> int:
         """Delete files last written `fileReservedTime` hours before `now` (epoch ms), at most ten.

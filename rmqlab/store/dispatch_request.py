@@ -263,10 +263,14 @@ class PutMessageResult:
 
 @dataclass(slots=True)
 class RunningFlags:
-    """What a store can still do: a full disk forbids new messages, not the consume queues of those already there."""
+    """What a store can still do: a full disk forbids new messages, not the consume queues of those already there.
+
+    `disk_used`: the part of the disk that was in use when it was last measured, 0 to 1; -1: it was not.
+    """
 
     is_readable: bool = True
     is_writeable: bool = True
+    disk_used: float = -1.0
 
 
 PUT_TIME_STEPS_MS = (0, 1, 10, 50, 100, 200, 500, 1_000, 2_000, 3_000, 4_000, 5_000, 10_000)

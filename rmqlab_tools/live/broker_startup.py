@@ -237,13 +237,13 @@ class BrokerStartup:
             BadInput: it cannot be used; the text says what and why.
         """
         if self._folder is None:
-            extras.runtime_info.memory_usage = memory_space
+            extras.runtime_info.memory_space = memory_space
             return None
         durable = DurableStore(self._folder, broker)
         self.recovery = durable.load()
         durable.start()
         self._durable = durable
-        extras.runtime_info.disk_usage = partial(disk_space, self.config.folder)
+        extras.runtime_info.disk_space = partial(disk_space, self._folder.root)
         return durable
 
     def call(self, function: Callable[[Broker], T]) -> T:

@@ -21,7 +21,7 @@ from rmqlab_tools.live.index_file import DIRECTORY as INDEX
 from rmqlab_tools.live.index_file import FileIndexService
 from rmqlab_tools.live.recovery import Recovery, RecoveryReport
 from rmqlab_tools.live.store_folder import Checkpoint
-from rmqlab_tools.live.system import disk_used, epoch_ms
+from rmqlab_tools.live.system import disk_space, epoch_ms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -49,12 +49,14 @@ class DurableStore:
     (`write_held`); with SYNC_FLUSH answers wait until the log is on disk, those of one moment together.
     """
 
-    def __init__(self, folder: StoreFolder, broker: Broker, *, used: Callable[[Path], float] = disk_used) -> None:
+    def __init__(
+        self, folder: StoreFolder, broker: Broker, *, space: Callable[[Path], tuple[int, int, int]] = disk_space
+    ) -> None:
         self._folder = folder
         self._broker = broker
         self._store = broker.message_store
         self._clean_service = CleanService(broker.message_store)
-        self._used = used
+        self._space = space
         self._tables = {table.file_name: table for table in broker.config_managers}
         self._index: FileIndexService | None = None
         self._executor = ThreadPoolExecutor(1, "rmqlab flush")
@@ -325,11 +327,14 @@ class DurableStore:
                 self._index.write()
 
     def _note_disk_space(self, _now: int) -> None:
-        self._clean_service.note_disk_space(self._used(self._folder.root))
+        self._clean_service.note_disk_space(self._disk_used())
 
     def _clean(self, now: int) -> None:
         with _logged("deleting old files"):
-            self._clean_service.run(now, time.localtime(now / 1000).tm_hour, self._used(self._folder.root))
+            self._clean_service.run(now, time.localtime(now / 1000).tm_hour, self._disk_used())
+
+    def _disk_used(self) -> float:
+        return self._broker.rules.disk_used(*self._space(self._folder.root))
 
 
 @contextmanager

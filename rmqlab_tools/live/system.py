@@ -47,22 +47,16 @@ def memory_space() -> tuple[int, int]:
         return physical_memory(), 0
 
 
-def disk_space(folder: Path | None) -> tuple[int, int]:
-    """Size and free bytes of the disk a folder is on; 0 of both where the system does not say."""
-    try:
-        usage = shutil.disk_usage(folder or ".")
-    except OSError:
-        return 0, 0
-    return usage.total, usage.total - usage.used
+def disk_space(folder: Path) -> tuple[int, int, int]:
+    """Size, free bytes and usable bytes of the disk a folder is on; 0 of all where the system does not say.
 
-
-def disk_used(path: Path) -> float:
-    """The part of a path's disk that is in use, 0 to 1, what only root may write included; -1: unknown."""
+    Some free bytes may be kept for users with special rights: they are not usable.
+    """
     try:
-        usage = shutil.disk_usage(path)
+        usage = shutil.disk_usage(folder)
     except OSError:
-        return -1.0
-    return (usage.total - usage.free) / usage.total if usage.total else -1.0
+        return 0, 0, 0
+    return usage.total, usage.total - usage.used, usage.free
 
 
 def allow_many_connections() -> None:

@@ -14,6 +14,7 @@ from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.producer_headers import SendMessageRequestHeader
 from rmqlab.protocol.topic_config import SubscriptionGroupConfig
 from rmqlab.rules import RULES
+from rmqlab.store.clean_service import CleanService
 from rmqlab.store.dispatch_request import PutMessageResult, PutMessageStatus
 from tests.proof.clients.batch_send import encode_messages
 
@@ -187,6 +188,14 @@ def test_what_the_store_refuses(bench, status, expected):
     bench.topic("T")
     bench.store.async_put_message = lambda *_: PutMessageResult(PutMessageStatus[status])
     assert refusal(bench.send("T")) == expected
+
+
+def test_a_full_disk_says_how_full(bench):
+    bench.topic("T")
+    CleanService(bench.store).note_disk_space(0.95)
+    code, remark = refusal(bench.send("T"))
+    assert code == ResponseCode.SERVICE_NOT_AVAILABLE
+    assert "[CL:  0.95 CQ:  0.95 INDEX:  0.95]" in remark
 
 
 def test_a_store_that_is_shut_down_names_the_reasons(bench):

@@ -25,6 +25,7 @@ from rmqlab.protocol.codes import RequestCode, ResponseCode
 from rmqlab.protocol.command import RemotingCommand
 from rmqlab.protocol.producer_headers import SendMessageRequestHeaderV2
 from rmqlab.protocol.topic_config import TopicConfig
+from rmqlab.rules import RULES
 from rmqlab.store.clean_service import CleanService
 from rmqlab.store.config import MessageStoreConfig
 from rmqlab.store.consume_queue import ENTRY
@@ -36,6 +37,7 @@ from rmqlab_tools.live.durable_store import DurableStore
 from rmqlab_tools.live.serve_config import ServeConfig
 from rmqlab_tools.live.store.index_service import query_message
 from rmqlab_tools.live.store_folder import StoreFolder
+from rmqlab_tools.live.system import disk_space
 
 NOW = 1_700_000_000_000
 SIZES = {
@@ -50,14 +52,15 @@ SIZES = {
 class Opened:
     """A broker over a folder, without sockets: its clock is in the test's hand."""
 
-    def __init__(self, root, *, used=lambda _: 0.1, **settings):
+    def __init__(self, root, *, space=lambda _: (10, 9, 9), version="4.8.0", **settings):
         self.now = NOW
         config = MessageStoreConfig(**{**SIZES, **settings})
         self.folder = StoreFolder(root)
         self.folder.open()
-        self.store = MessageStore(config, self.folder.segments)
-        self.broker = Broker(BrokerConfig(), self.store, now=self.now)
-        self.durable = DurableStore(self.folder, self.broker, used=used)
+        rules = RULES[version]
+        self.store = MessageStore(config, self.folder.segments, rules=rules)
+        self.broker = Broker(BrokerConfig(), self.store, rules=rules, now=self.now)
+        self.durable = DurableStore(self.folder, self.broker, space=space)
         try:
             self.report = self.durable.load()
         except BaseException:
@@ -473,15 +476,37 @@ def test_a_file_that_cannot_be_made(opened, monkeypatch):
 
 
 def test_a_disk_that_fills_up_is_noticed_before_it_is_full(opened):
-    used = [0.5]
-    store = opened(used=lambda _: used[0])
+    free = [50]
+    store = opened(space=lambda _: (100, free[0], free[0]))
     assert store.put("T", b"1").status is PutMessageStatus.PUT_OK
-    used[0] = 0.95
+    free[0] = 5
     store.pass_time(1_000)
     assert store.put("T", b"2").status is PutMessageStatus.SERVICE_NOT_AVAILABLE
-    used[0] = 0.5
+    free[0] = 50
     store.pass_time(10_000)
     assert store.put("T", b"3").status is PutMessageStatus.PUT_OK
+
+
+@pytest.mark.parametrize(
+    ("version", "usable", "status"),
+    [
+        ("4.8.0", 24, PutMessageStatus.PUT_OK),
+        ("4.8.0", 0, PutMessageStatus.PUT_OK),
+        ("5.5.0", 24, PutMessageStatus.PUT_OK),
+        ("5.5.0", 4, PutMessageStatus.SERVICE_NOT_AVAILABLE),
+    ],
+)
+def test_what_is_kept_for_special_users_is_not_in_use(opened, version, usable, status):
+    """Of 252 GiB, 68 are in use: for 4.8.0 27 %; 5.x counts as df does, so that 4 usable ones are 95 %."""
+    store = opened(space=lambda _: (252, 184, usable), version=version)
+    store.pass_time(1_000)
+    assert store.put("T", b"1").status is status
+
+
+def test_this_machines_disk_is_measured(tmp_path):
+    total, free, usable = disk_space(tmp_path)
+    assert total > free >= usable >= 0
+    assert disk_space(tmp_path / "nowhere") == (0, 0, 0)
 
 
 def test_old_files_are_deleted_at_their_hour(opened, tmp_path):
@@ -503,11 +528,11 @@ def test_old_files_are_deleted_at_their_hour(opened, tmp_path):
 
 
 def test_old_files_are_deleted_when_space_is_needed(opened, tmp_path):
-    used = [0.5]
-    store = filled(opened, count=100, used=lambda _: used[0], delete_when="25")
+    free = [50]
+    store = filled(opened, count=100, space=lambda _: (100, free[0], free[0]), delete_when="25")
     log = tmp_path / "store" / "commitlog"
     files = len(list(log.iterdir()))
-    used[0] = 0.87  # above 85 %: whatever their age
+    free[0] = 13  # above 85 %: whatever their age
     store.durable._clean(store.now)
     assert len(list(log.iterdir())) == max(files - 10, 1)
 

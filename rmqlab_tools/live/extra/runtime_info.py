@@ -138,22 +138,26 @@ def _runtime(ms: int) -> str:
     return f"[ {hours // 24} days, {hours % 24} hours, {minutes % 60} minutes, {seconds % 60} seconds ]"
 
 
+def _capacity(total: int, free: int) -> str:
+    return f"Total : {human_readable(total)}, Free : {human_readable(free)}."
+
+
 class RuntimeInfo:
     """Answers GET_BROKER_RUNTIME_INFO. Nothing waits in a queue here.
 
-    `disk_usage` gives size and free bytes of the disk that holds the store. A store in memory has none, and its ratios
-    are -1, as those of a folder that is not there; `memory_usage` gives the bytes of memory then. None: not known.
+    `disk_space` gives size, free and usable bytes of the disk that holds the store. A store in memory has none; its
+    ratio is -1, as that of a folder that is not there; `memory_space` gives the bytes of memory then. None: not known.
     """
 
     def __init__(self, broker: Broker, configuration: Configuration) -> None:
         self._configuration = configuration
         self._store = broker.message_store
-        self._wire = broker.rules.wire
+        self._rules = broker.rules
         self._schedule = broker.schedule_message_service
         self._rates = StoreRates(self._store.store_stats_service, broker.now)
         self._morning_totals = Totals(), Totals()  # when yesterday began, and today
-        self.disk_usage: Callable[[], tuple[int, int]] | None = None
-        self.memory_usage: Callable[[], tuple[int, int]] | None = None
+        self.disk_space: Callable[[], tuple[int, int, int]] | None = None
+        self.memory_space: Callable[[], tuple[int, int]] | None = None
         self.handlers: dict[int, Handler] = {RequestCode.GET_BROKER_RUNTIME_INFO: self._answer}
 
     def before_request(self, _channel: Channel, _command: RemotingCommand, now: int) -> None:
@@ -173,12 +177,12 @@ class RuntimeInfo:
     def _table(self, now: int) -> dict[str, str]:
         store, info = self._store, self._rates.table(now)
         ratio = "-1.0"
-        usage = self.memory_usage if self.disk_usage is None else self.disk_usage
-        if usage is not None:
-            total, free = usage()
-            if self.disk_usage is not None and total > 0:
-                ratio = repr((total - free) / total)
-            info["commitLogDirCapacity"] = f"Total : {human_readable(total)}, Free : {human_readable(free)}."
+        if self.disk_space is not None:
+            space = self.disk_space()
+            ratio = repr(self._rules.disk_used(*space))
+            info["commitLogDirCapacity"] = _capacity(*space[:2])
+        elif self.memory_space is not None:
+            info["commitLogDirCapacity"] = _capacity(*self.memory_space())
         settings = self._configuration.properties()
         totals = self._rates.totals()
         yesterday, today = self._morning_totals
@@ -191,8 +195,8 @@ class RuntimeInfo:
             "consumeQueueDiskRatio": ratio,
             "commitLogMinOffset": str(store.commit_log.min_offset),
             "commitLogMaxOffset": str(store.max_phy_offset),
-            "brokerVersionDesc": self._wire.version_name,
-            "brokerVersion": str(self._wire.version_number),
+            "brokerVersionDesc": self._rules.wire.version_name,
+            "brokerVersion": str(self._rules.wire.version_number),
             "msgPutTotalYesterdayMorning": str(yesterday.put),
             "msgPutTotalTodayMorning": str(today.put),
             "msgPutTotalTodayNow": str(totals.put),

@@ -68,7 +68,7 @@ def test_another_permission_is_told_to_the_name_servers(bench):
 
 def test_the_state_of_the_broker(bench):
     bench.topic("T", queues=1)
-    bench.extras.runtime_info.disk_usage = lambda: (4 << 30, 1 << 30)
+    bench.extras.runtime_info.disk_space = lambda: (4 << 30, 1 << 30, 0)
     for _ in range(5):
         bench.pass_time(1_000)
         bench.send("T")
@@ -225,7 +225,7 @@ def test_memory_and_what_took_its_time(bench):
     """A broker in memory has no disk, and says how much memory there is; slow puts count for their minute."""
     table = KVTable.decode(bench.ask(bench.channel(), RequestCode.GET_BROKER_RUNTIME_INFO).body).table
     assert "commitLogDirCapacity" not in table
-    bench.extras.runtime_info.memory_usage = lambda: (16 << 30, 2 << 30)
+    bench.extras.runtime_info.memory_space = lambda: (16 << 30, 2 << 30)
     bench.topic("T", queues=1)
     for _ in range(5):
         bench.send("T")

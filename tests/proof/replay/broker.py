@@ -190,7 +190,7 @@ class ReplayedBroker(Broker):
         self.pull_message_processor.on_offset_moved = lambda _event, _now: None  # looks are taken again: see settle
         self.stats = SampledStats(config.broker_cluster_name, started)
         extras = register_extras(self, self.stats)
-        extras.runtime_info.disk_usage = lambda: (1, 1)  # it was on a disk, whatever that disk was
+        extras.runtime_info.disk_space = lambda: (1, 1, 1)  # it was on a disk, whatever that disk was
         self.listener = self.consumer_manager.listener = ReplayedListener(self)
         for service in _DRIVEN:
             self.timers.cancel(service)

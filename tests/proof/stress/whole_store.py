@@ -122,7 +122,7 @@ def opened(root: Path) -> tuple[Broker, DurableStore]:
         MessageStore(MessageStoreConfig(**SIZES), place.segments),  # type: ignore[arg-type]
         now=NOW + 1_000,
     )
-    durable = DurableStore(place, broker, used=lambda _: 0.1)
+    durable = DurableStore(place, broker, space=lambda _: (10, 9, 9))
     try:
         durable.load()
     except BaseException:
