@@ -234,7 +234,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     from rmqlab_tools.gc_tuning import OBJECTS
 
     if any(item.get_closest_marker("fast") is None for item in session.items):
+        from tests.proof.warm_kernels import use_warm_kernels
+
         _keep_ports_of_kernels_apart()
+        use_warm_kernels()
     gc.collect()
     gc.freeze()
     gc.set_threshold(OBJECTS, *gc.get_threshold()[1:])

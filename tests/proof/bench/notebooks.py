@@ -17,6 +17,7 @@ from tests.proof.bench.benchmark import Benchmark, Measurement
 from tests.proof.bench.start import process
 from tests.proof.class_archive import make_archive
 from tests.proof.notebook_files import kernel_environment
+from tests.proof.warm_kernels import use_warm_kernels, warm_kernels
 
 LIMIT_S: Final = 120
 AT_ONCE: Final = 3  # one more than there are cores: a lesson waits for a JVM or a broker now and then
@@ -51,7 +52,8 @@ def notebook_suite(limit_s: float = LIMIT_S) -> Measurement:
     begin = perf_counter()
     with (
         kernel_environment() as environ,
-        ProcessPoolExecutor(AT_ONCE, multiprocessing.get_context("spawn"), os.environ.update, (environ,)) as pool,
+        warm_kernels(environ),
+        ProcessPoolExecutor(AT_ONCE, multiprocessing.get_context("spawn"), _begin, (environ,)) as pool,
     ):
         waiting = [pool.submit(_run_lesson, str(path), "") for path in paths[:AT_ONCE]]
         with ConnectServer("local[2]") as server:
@@ -62,6 +64,12 @@ def notebook_suite(limit_s: float = LIMIT_S) -> Measurement:
     if seconds > limit_s:
         raise SuiteTooSlowError(f"{len(paths)} notebooks took {seconds:.0f} s; {limit_s:.0f} s are allowed")
     return 1.0, seconds
+
+
+def _begin(environ: dict[str, str]) -> None:
+    """What a process of the pool does first."""
+    os.environ.update(environ)
+    use_warm_kernels()
 
 
 def _run_lesson(path: str, address: str) -> None:
@@ -77,7 +85,7 @@ def _run_lesson(path: str, address: str) -> None:
 
 NOTEBOOK_BENCHMARKS: Final = (
     Benchmark(
-        "notebooks", f"every lesson under papermill, {AT_ONCE} at a time, one Connect server", "s", "python -c pass",
-        notebook_suite, lambda: process(sys.executable, "-c", "pass"), heavy=True,
+        "notebooks", f"every lesson under papermill, {AT_ONCE} at a time, kernels forked, one Connect server", "s",
+        "python -c pass", notebook_suite, lambda: process(sys.executable, "-c", "pass"), heavy=True,
     ),
 )  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
+from contextlib import nullcontext
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -73,6 +74,8 @@ def run(args: Namespace) -> int:
     """Run pytest; return its exit status (no test collected counts as a failure)."""
     import pytest
 
+    from tests.proof.warm_kernels import warm_kernels
+
     os.chdir(checkout_path("tests").parent)
     # Hundreds of processes start here: each compiles every module anew if the shell forbids to keep what is compiled.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -97,6 +100,7 @@ def run(args: Namespace) -> int:
     made = [] if args.rest or alone or find_spec("pyspark") is None else ["compiled_loops", "class_archive"]
     with made_meanwhile(*made), kernel_environment() as environ:
         os.environ.update(environ)  # nbval starts its kernels with what it finds
-        status = int(pytest.main(chosen, plugins=[tally]))
+        with nullcontext() if args.rest or alone else warm_kernels(os.environ):
+            status = int(pytest.main(chosen, plugins=[tally]))
     write_json({**tally.counts, "status": status}, args.json)
     return status
