@@ -370,6 +370,76 @@ def test_it_runs_from_any_folder_and_through_a_link(tree, installed):
     assert (told.returncode, told.stdout.strip()) == (0, str(tree.parent))
 
 
+def shell(tree, *arguments, script=None, **environ):
+    """Run it by its first line, so by a shell."""
+    return subprocess.run(
+        [script or tree / "lab", *arguments],
+        capture_output=True, text=True, check=False, env=os.environ | environ, cwd=tree.parent,
+    )  # fmt: skip
+
+
+def test_once_it_is_set_up_the_python_in_it_runs_the_script_and_the_verb(tree, installed):
+    fake_python(tree, '[ "$1" != -P ] && [ "$PYTHONSAFEPATH" = 1 ] && echo "inside ${PYTHONPATH-unset} $@"; exit 7')
+    told = shell(tree, "rows", "two words", PYTHONPATH="/nowhere")
+    assert (told.returncode, told.stdout, told.stderr) == (7, f"inside unset {tree}/lab rows two words\n", "")
+    link = tree.parent / "link"
+    link.symlink_to(tree / "lab")
+    assert shell(tree, "rows", script=link).stdout == ""  # a link goes the other way, and -P is there
+
+
+def test_a_venv_that_is_not_this_script_s_runs_nothing(tree):
+    fake_python(tree, "echo never")
+    told = shell(tree, "--help")
+    assert (told.returncode, told.stderr) == (0, "")
+    assert told.stdout.startswith("usage: ")
+
+
+def real_python(tree):
+    """A virtual environment of this Python, without a package of others."""
+    (tree / ".venv" / "bin" / "python").unlink()
+    (tree / ".venv" / "bin" / "python").symlink_to(Path(sys.executable).resolve())
+    (tree / ".venv" / "pyvenv.cfg").write_text(f"home = {Path(sys.executable).resolve().parent}\n")
+    packages = tree / ".venv" / "lib" / f"python3.{sys.version_info[1]}" / "site-packages"
+    packages.mkdir(parents=True, exist_ok=True)
+    (packages / "itself.pth").write_text(f"{tree}\n")
+
+
+VERB = """
+import os, sys
+print(__name__, sys.argv[1:], sys.prefix, sys.flags.safe_path, sys.modules["__main__"].__spec__.name, os.getpid())
+print(os.environ["VIRTUAL_ENV"], os.environ["PYTHONHASHSEED"], os.environ["RMQLAB_PROGRAM"], sys.dont_write_bytecode)
+sys.exit(7)
+"""
+
+
+def test_the_verb_runs_in_the_process_that_the_script_began(tree, installed):
+    real_python(tree)
+    (tree / "rmqlab" / "__init__.py").touch()
+    (tree / "rmqlab_tools" / "__init__.py").touch()
+    (tree / "rmqlab" / "__main__.py").write_text(VERB)
+    environ = {"PYTHONHASHSEED": "3", "PYTHONDONTWRITEBYTECODE": "1"}
+    with subprocess.Popen([tree / "lab", "rows", "a b"], stdout=subprocess.PIPE, env=os.environ | environ) as verb:
+        told = verb.communicate()[0].decode()
+    assert told.splitlines() == [
+        f"__main__ ['rows', 'a b'] {tree}/.venv True rmqlab.__main__ {verb.pid}",
+        f"{tree}/.venv 3 {str(tree / 'lab')!r} False",
+    ]
+    assert verb.returncode == 7
+
+
+def test_what_is_made_anew_is_not_what_makes_it(tree, installed):
+    """The lists changed: another Python than that of .venv goes on."""
+    real_python(tree)
+    (tree / "rmqlab_tools" / "__init__.py").touch()
+    (tree / "requirements.txt").write_text("# another\n")
+    other = tree / "other"
+    other.mkdir()
+    (other / "python3").write_text('#!/bin/sh\necho "another: ${PYTHONSAFEPATH-unset} $@"\n')
+    (other / "python3").chmod(0o755)
+    told = shell(tree, "rows", "x", PATH=f"{other}{os.pathsep}{os.environ['PATH']}")
+    assert (told.returncode, told.stdout, told.stderr) == (0, f"another: unset {tree}/lab rows x\n", "")
+
+
 class Became(Exception):
     """This process would be another program now: its path, its command line, its environment."""
 
