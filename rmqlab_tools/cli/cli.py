@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import gc
 import os
 import sys
 from contextlib import suppress
@@ -39,7 +40,9 @@ STATUSES = {2: _("bad input, nothing was done"), 130: _("stopped by Ctrl-C"), 14
 def start() -> int:
     """The command line of a process: it takes the name that it was called by, then does as `main`."""
     called()
-    return main()
+    status = main()
+    gc.freeze()  # the process ends: Python would look through all that is left for garbage, several times
+    return status
 
 
 def main(arguments: list[str] | None = None) -> int:

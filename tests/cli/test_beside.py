@@ -10,7 +10,7 @@ import pytest
 
 from rmqlab_tools import beside as module
 from rmqlab_tools.beside import Beside
-from rmqlab_tools.course.articles.experiments import chosen, read_manifest, reproduce, reproduced
+from rmqlab_tools.course.articles.experiments import Experiment, chosen, read_manifest, reproduce, reproduced
 
 OURS = os.getpid()
 
@@ -71,3 +71,10 @@ def test_experiments_are_the_same_beside_each_other_and_in_their_order(forks):
     results = list(reproduced(wanted))
     assert [result.as_json() for result in results] == [reproduce(experiment).as_json() for experiment in wanted]
     assert [result.experiment.id for result in results] == ["E1race", "E2e", "E7"]
+
+
+def test_runs_that_a_process_took_and_did_not_bring_are_made_here(monkeypatch):
+    here, seeded = os.getpid(), Experiment.seeded
+    monkeypatch.setattr(Experiment, "seeded", lambda *of: seeded(*of) if os.getpid() == here else os._exit(1))
+    wanted = chosen(["E1race", "E7"], read_manifest())
+    assert [result.as_json() for result in reproduced(wanted)] == [reproduce(each).as_json() for each in wanted]

@@ -8,6 +8,7 @@ article printed is compared as well, field by field.
 from __future__ import annotations
 
 import json
+import os
 import tomllib
 from collections import Counter
 from dataclasses import dataclass, field
@@ -42,10 +43,11 @@ from rmqlab_tools.course.articles.eight_messages import EightMessages
 from rmqlab_tools.gc_tuning import gc_tuning
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 AT_LEAST = ">="
 BETWEEN = ".."  # "120..130": above the first, up to the second
+_SEED = 2  # bytes of a seed in a pipe
 VERDICT = _("what must come out")
 OF_THE_ARTICLE = (FigureKind.PRINTED, FigureKind.GIVEN, FigureKind.FOLLOWS)
 
@@ -99,9 +101,10 @@ class Experiment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Run it in virtual time."""
         return self.simulation().run()
 
-    def seeded_runs(self) -> list[Run]:
-        """The runs with other delays, if it has `seeds`."""
-        return [EightMessages(**(self.eight or {}) | {"seed": seed}).run() for seed in range(self.seeds or 0)]
+    def seeded(self, seed: int) -> dict[str, str]:
+        """The figures of a run with other delays, as JSON, by name."""
+        run = EightMessages(**(self.eight or {}) | {"seed": seed}).run()
+        return {name: json.dumps(figure_of(run, name)) for name in self.expect}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -192,16 +195,17 @@ def chosen(names: list[str] | None, experiments: dict[str, Experiment]) -> list[
     return picked
 
 
-def reproduce(experiment: Experiment) -> Result:
-    """Run an experiment and set its figures beside those of the article."""
+def reproduce(experiment: Experiment, seeded: Mapping[int, dict[str, str]] | None = None) -> Result:
+    """Run an experiment and set its figures beside those of the article; `seeded`: runs that were made already."""
     simulation = experiment.simulation()
     run = simulation.run()
-    runs = experiment.seeded_runs()
+    made = seeded or {}
+    runs = [made[seed] if seed in made else experiment.seeded(seed) for seed in range(experiment.seeds or 0)]
     expected = []
     for name, value in experiment.expect.items():
         kind = experiment.kinds.get(name, FigureKind.EXPECTED)
         if runs:
-            expected += _seeded(name, value, kind, runs)
+            expected += _seeded(name, value, kind, [figures[name] for figures in runs])
         else:
             expected.append(Figure(name, value, _in_bounds(value, figure_of(run, name)), kind))
     figures = {VERDICT: expected}
@@ -215,29 +219,54 @@ def reproduce(experiment: Experiment) -> Result:
 
 
 def reproduced(experiments: Sequence[Experiment]) -> Iterator[Result]:
-    """Run experiments, in their order; one of many runs is at work beside the others."""
+    """Run experiments, in their order; the runs of one that has many are shared with a process beside this one."""
     with gc_tuning():
-        many = {
-            each.id: Beside(partial(reproduce, each)) for each in experiments if each.seeds and len(experiments) > 1
-        }
+        many = {each.id: _Shared(each) for each in experiments if each.seeds and len(experiments) > 1}
         try:
             # All others first: one of many runs stands early in the list, and is waited for last.
             here = {each.id: reproduce(each) for each in experiments if each.id not in many}
             for each in experiments:
-                yield many[each.id].result() if each.id in many else here[each.id]
+                yield reproduce(each, many[each.id].runs()) if each.id in many else here[each.id]
         finally:
-            for beside in many.values():
-                beside.end()
+            for shared in many.values():
+                shared.end()
 
 
-def _seeded(name: str, value: object, kind: FigureKind, runs: list[Run]) -> list[Figure]:
+class _Shared:
+    """The runs of an experiment that has many: a process beside begins, this one joins it when `runs` is asked for.
+
+    Each takes the next seed from a pipe; which of them makes a run changes nothing in it.
+    """
+
+    def __init__(self, experiment: Experiment) -> None:
+        self._experiment = experiment
+        self._seeds, filled = os.pipe()
+        os.write(filled, b"".join(seed.to_bytes(_SEED) for seed in range(experiment.seeds or 0)))
+        os.close(filled)
+        self._beside = Beside(self._take)
+
+    def _take(self) -> dict[int, dict[str, str]]:
+        taken = map(int.from_bytes, iter(partial(os.read, self._seeds, _SEED), b""))
+        return {seed: self._experiment.seeded(seed) for seed in taken}
+
+    def runs(self) -> dict[int, dict[str, str]]:
+        """The figures of the runs, by seed; those that a process took which then ended are not there."""
+        return self._take() | self._beside.result()
+
+    def end(self) -> None:
+        """Leave nothing open."""
+        self._beside.end()
+        os.close(self._seeds)
+
+
+def _seeded(name: str, value: object, kind: FigureKind, figures: list[str]) -> list[Figure]:
     """The values of a figure in all runs, each once; and in how many runs each came out, if there are several."""
-    counts = Counter(json.dumps(figure_of(run, name)) for run in runs)
+    counts = Counter(figures)
     texts = sorted(counts)
-    figures = [Figure(name, value, [json.loads(text) for text in texts], kind)]
+    rows = [Figure(name, value, [json.loads(text) for text in texts], kind)]
     if len(texts) > 1:
-        figures.append(Figure(_("… in runs of {runs}", runs=len(runs)), NOT_PRINTED, [counts[text] for text in texts]))
-    return figures
+        rows.append(Figure(_("… in runs of {runs}", runs=len(figures)), NOT_PRINTED, [counts[text] for text in texts]))
+    return rows
 
 
 def _in_bounds(value: object, here: object) -> object:
