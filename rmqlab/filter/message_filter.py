@@ -88,6 +88,11 @@ class ConsumerFilters(Protocol):
 class MessageFilter(Protocol):
     """The store's question about a message (`store.MessageFilter`; the class filter's namesake is another)."""
 
+    @property
+    def by_tags_code(self) -> bool:
+        """Whether the tags code decides alone: layer 1 looks at nothing else, and layer 2 lets everything pass."""
+        ...
+
     def is_matched_by_consume_queue(self, tags_code: int | None, cq_ext_unit: LayerOneUnit | None = None) -> bool:
         """Layer 1. False means: certainly not wanted."""
         ...
@@ -113,6 +118,12 @@ class ExpressionMessageFilter:
         self.filter = None if subscription_data is None else Filter(subscription_data, rules, compiled)
         self.consumer_filter_data = consumer_filter_data
         self.consumer_filter_manager = consumer_filter_manager
+
+    @property
+    def by_tags_code(self) -> bool:
+        """Whether it is for tags, for a class filter or for nothing: one answer for each tags code."""
+        wanted = self.filter
+        return wanted is None or wanted.by_tag or wanted.subscription.class_filter_mode
 
     def is_matched_by_consume_queue(self, tags_code: int | None, cq_ext_unit: LayerOneUnit | None = None) -> bool:
         """Layer 1: the tags code against the code set, or the group's bits against the message's bitmap."""
@@ -157,15 +168,28 @@ class ExpressionForRetryMessageFilter(ExpressionMessageFilter):
 
     __slots__ = ()
 
+    @property
+    def by_tags_code(self) -> bool:
+        """As for the ordinary filter, unless messages of a retry topic are looked at."""
+        return super().by_tags_code and self._retry_topic is None
+
+    @property
+    def _retry_topic(self) -> str | None:
+        """The topic, if it is a retry topic whose messages are filtered one by one."""
+        wanted = self.filter
+        if wanted is None or wanted.subscription.class_filter_mode:
+            return None
+        topic = wanted.subscription.topic or ""
+        return topic if topic.startswith(RETRY_GROUP_TOPIC_PREFIX) else None
+
     def is_matched_by_commit_log(self, record: Record | None, properties: Mapping[str, str] | None = None) -> bool:
         """Layer 2.
 
         Raises:
             ValueError: a retry topic without record and properties (Java: NullPointerException).
         """
-        wanted = self.filter
-        topic = "" if wanted is None else wanted.subscription.topic or ""
-        if wanted is None or wanted.subscription.class_filter_mode or not topic.startswith(RETRY_GROUP_TOPIC_PREFIX):
+        wanted, topic = self.filter, self._retry_topic
+        if wanted is None or topic is None:
             return super().is_matched_by_commit_log(record, properties)
         if properties is None and record is not None:
             properties = decode_properties(record)

@@ -53,12 +53,15 @@ Data = bytes | bytearray | memoryview
 
 
 class RecordLayout:
-    """The fields before the body for addresses of so many bytes: `fields` packs and reads them, `offsets` of each."""
+    """The fields before the body for addresses of so many bytes: `fields` packs and reads them.
+
+    `formats` and `offsets` have the `struct` format and the place of each by its name.
+    """
 
     def __init__(self, born: int, store: int) -> None:
-        formats = [text.format(born=born, store=store) for text in RECORD_FIELDS.values()]
-        sizes = [struct.calcsize(f">{text}") for text in formats]
-        self.fields = struct.Struct(">" + "".join(formats))
+        self.formats = {name: text.format(born=born, store=store) for name, text in RECORD_FIELDS.items()}
+        sizes = [struct.calcsize(f">{text}") for text in self.formats.values()]
+        self.fields = struct.Struct(">" + "".join(self.formats.values()))
         self.offsets = {name: sum(sizes[:number]) for number, name in enumerate(RECORD_FIELDS)}
         self.size = self.fields.size
         """Bytes before the body."""

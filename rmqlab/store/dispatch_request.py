@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from rmqlab.message.java import from_utf8, parse_int, string_hash
@@ -26,7 +27,6 @@ from rmqlab.message.record import (
     BLANK_MAGIC_CODE,
     LAYOUTS,
     MESSAGE_MAGIC_CODE,
-    RECORD_FIELDS,
     body_crc,
     layout_at,
     message_length,
@@ -44,13 +44,28 @@ _SIZE_AND_MAGIC = struct.Struct(">ii")
 _PROPERTIES_LENGTH = struct.Struct(">h")
 _TAGS = f"{PROPERTY_TAGS}{NAME_VALUE_SEPARATOR}".encode()
 _SEPARATOR = PROPERTY_SEPARATOR.encode()
-_LATER_TAGS = _SEPARATOR + _TAGS
 _SCHEDULE_TOPIC = SCHEDULE_TOPIC.encode()
-_FIXED_FIELDS = list(RECORD_FIELDS).index("sys_flag") + 1
-# the fields that lie at the same places in all layouts
-_BEFORE_ADDRESSES = struct.Struct(">" + "".join(list(RECORD_FIELDS.values())[:_FIXED_FIELDS]))
-_BODY_LENGTH = struct.Struct(">i")
 _PLAIN = LAYOUTS[4, 4]
+_REMEMBERED = 64
+"""Bytes of the longest tag whose code is remembered."""
+# what a record of IPv4 addresses is checked by; but for the body's length it lies at the same places in the others
+_CHECKED_FIELDS = {
+    "total_size",
+    "magic_code",
+    "body_crc",
+    "queue_id",
+    "queue_offset",
+    "commit_log_offset",
+    "sys_flag",
+    "body_length",
+}
+_CHECKED = struct.Struct(
+    ">"
+    + "".join(
+        text if name in _CHECKED_FIELDS else f"{struct.calcsize('>' + text)}x" for name, text in _PLAIN.formats.items()
+    )
+)
+_BODY_LENGTH = struct.Struct(">i")
 _V6_FLAGS = BORNHOST_V6_FLAG | STOREHOST_V6_FLAG
 
 
@@ -184,10 +199,12 @@ def is_sound(record: bytes, topic: bytes, queue_id: int, queue_offset: int, entr
     """
     offset, size, tags_code = entry
     try:
-        total, magic, crc, stored_queue, _, stored_offset, phy_offset, sys_flag = _BEFORE_ADDRESSES.unpack_from(record)
-        layout = _PLAIN if not sys_flag & _V6_FLAGS else layout_at(record)
-        (body_length,) = _BODY_LENGTH.unpack_from(record, layout.size - 4)
-        cursor = layout.size + body_length
+        total, magic, crc, stored_queue, stored_offset, phy_offset, sys_flag, body_length = _CHECKED.unpack_from(record)
+        begin = _PLAIN.size
+        if sys_flag & _V6_FLAGS:
+            begin = layout_at(record).size
+            (body_length,) = _BODY_LENGTH.unpack_from(record, begin - 4)
+        cursor = begin + body_length
         properties_at = cursor + 1 + record[cursor]
         (properties_length,) = _PROPERTIES_LENGTH.unpack_from(record, properties_at)
     except (struct.error, IndexError):
@@ -201,20 +218,25 @@ def is_sound(record: bytes, topic: bytes, queue_id: int, queue_offset: int, entr
         or stored_offset != queue_offset
         or record[cursor + 1 : properties_at] != topic
         or body_length < 0
-        or body_crc(record[layout.size : cursor]) != crc
+        or body_crc(record[begin:cursor]) != crc
     ):
         return False
     if is_ext_addr(tags_code) or topic == _SCHEDULE_TOPIC:
         return True
-    properties = record[properties_at + 2 : properties_at + 2 + properties_length]
-    if properties.startswith(_TAGS):
-        begin = len(_TAGS)
-    else:
-        begin = properties.find(_LATER_TAGS) + len(_LATER_TAGS)
-        if begin < len(_LATER_TAGS):
-            return tags_code == 0
-    end = properties.find(_SEPARATOR, begin)
-    return tags_code == string_hash(from_utf8(properties[begin : len(properties) if end < 0 else end]))
+    first, end = properties_at + 2, properties_at + 2 + properties_length
+    name_at = record.find(_TAGS, first, end)
+    while name_at > first and record[name_at - 1] != _SEPARATOR[0]:  # the end of another name
+        name_at = record.find(_TAGS, name_at + 1, end)
+    if name_at < 0:
+        return tags_code == 0
+    tag_end = record.find(_SEPARATOR, name_at + len(_TAGS), end)
+    tag = record[name_at + len(_TAGS) : end if tag_end < 0 else tag_end]
+    return tags_code == (_code_of if len(tag) <= _REMEMBERED else _code_of.__wrapped__)(tag)
+
+
+@lru_cache(maxsize=1024)
+def _code_of(tag: bytes) -> int:
+    return string_hash(from_utf8(tag))
 
 
 class AppendMessageStatus(Enum):

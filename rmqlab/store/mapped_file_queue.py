@@ -87,7 +87,7 @@ class MemorySegment:
 
     def read(self, position: int, length: int) -> bytes:
         """`length` bytes from `position`, fewer when the written part ends before."""
-        return bytes(self._data[position : position + length])
+        return bytes(memoryview(self._data)[position : position + length])
 
     def overwrite(self, position: int, data: bytes) -> None:
         """Write `data` over bytes that are there."""

@@ -26,9 +26,11 @@ if TYPE_CHECKING:
 # Java calls the bound on what one read looks at a count; it is bytes: 800 entries (row S-46).
 MIN_SCAN_BYTES = 16000
 
-AT_ONCE = 16
-"""Entries whose records are read at once: never more bytes than `CLOSE` times those of the records, about."""
+AT_ONCE = 32, 8
+"""Entries whose records are read at once, else so many: never more bytes than `CLOSE` times theirs, about."""
 CLOSE = 6
+MOST_AT_ONCE = 64 * 1024
+"""Bytes read at once."""
 
 
 class GetMessageStatus(Enum):
@@ -142,7 +144,7 @@ class QueueReader:
         on_filtered: OnFiltered | None,
     ) -> None:
         """Fill `result` from `entries`, whose first has the queue offset `offset`."""
-        commit_log, stats = self._commit_log, self._stats
+        commit_log, stats, is_full = self._commit_log, self._stats, self._rules.is_the_batch_full
         config = commit_log.config
         max_offset_py, memory = commit_log.max_offset, self.memory_for_messages
         verify, topic, queue_id = self.verify_reads, to_utf8(queue.topic), queue.queue_id
@@ -150,29 +152,41 @@ class QueueReader:
         next_phy_file_start_offset: int | None = None
         in_memory = config.max_transfer_bytes_on_message_in_memory, config.max_transfer_count_on_message_in_memory
         on_disk = config.max_transfer_bytes_on_message_in_disk, config.max_transfer_count_on_message_in_disk
-        max_phy_offset_pulling = looked_at = total = 0
+        # asked once for what has one answer: a tags code, and a size as long as nothing was added
+        by_tags_code, verdicts = message_filter is None or message_filter.by_tags_code, dict[int, bool]()
+        fitting: int | None = None
+        fitting_in = in_memory
+        offset_py = looked_at = total = 0
         messages = result.messages
-        span, span_at = b"", 0
+        span, span_at, span_end = b"", 0, 0
         for looked_at, (offset_py, size_py, tags_code) in enumerate(ENTRY.iter_unpack(entries)):
-            max_phy_offset_pulling = offset_py
             # messages of a file that is gone are passed over without another look
             if next_phy_file_start_offset is not None and offset_py < next_phy_file_start_offset:
                 continue
             bounds = on_disk if max_offset_py - offset_py > memory else in_memory
-            if self._rules.is_the_batch_full(size_py, max_msg_nums, total, len(messages), *bounds):
-                break
-            if message_filter is not None and not (
-                _layer_1(queue, message_filter, tags_code)
-                if tags_code <= MAX_ADDR
-                else message_filter.is_matched_by_consume_queue(tags_code)
-            ):
-                _rejected(result, on_filtered, offset + looked_at, "consume_queue")
-                continue
-            begin = offset_py - span_at
-            if not 0 <= begin < begin + size_py <= len(span):
-                span, span_at, begin = self._read_ahead(entries, looked_at), offset_py, 0
-            if 0 < size_py <= len(span) - begin:
-                record: bytes | None = span[begin : begin + size_py]
+            if size_py != fitting or bounds is not fitting_in:
+                if is_full(size_py, max_msg_nums, total, len(messages), *bounds):
+                    break
+                fitting, fitting_in = size_py, bounds
+            if message_filter is not None:
+                passes = verdicts.get(tags_code)
+                if passes is None:
+                    if tags_code <= MAX_ADDR:
+                        passes = _layer_1(queue, message_filter, tags_code)
+                    else:
+                        passes = message_filter.is_matched_by_consume_queue(tags_code)
+                        if by_tags_code:
+                            verdicts[tags_code] = passes
+                if not passes:
+                    if on_filtered is not None or not messages:
+                        _rejected(result, on_filtered, offset + looked_at, "consume_queue")
+                    continue
+            end_py = offset_py + size_py
+            if not span_at <= offset_py < end_py <= span_end:
+                span, span_at = self._read_ahead(entries, looked_at), offset_py
+                span_end = span_at + len(span)
+            if offset_py < end_py <= span_end:
+                record: bytes | None = span[offset_py - span_at : end_py - span_at]
             else:
                 record = commit_log.get_message(offset_py, size_py)
             if record is None:
@@ -182,22 +196,22 @@ class QueueReader:
                 continue
             if verify and not is_sound(record, topic, queue_id, offset + looked_at, (offset_py, size_py, tags_code)):
                 continue
-            if message_filter is not None and not message_filter.is_matched_by_commit_log(record, None):
+            if message_filter is not None and not by_tags_code and not message_filter.is_matched_by_commit_log(record):
                 _rejected(result, on_filtered, offset + looked_at, "commit_log")
                 continue
-            stats.get_message_transfered_msg_count += 1
             messages.append(record)
             total += len(record)
-            result.status = GetMessageStatus.FOUND
-            next_phy_file_start_offset = None
+            fitting = next_phy_file_start_offset = None
         else:
             looked_at = len(entries) // CQ_STORE_UNIT_SIZE
-        fall_behind = max_offset_py - max_phy_offset_pulling
+        fall_behind = max_offset_py - offset_py
         if config.disk_fall_recorded:
             stats.disk_fall_behind_size[group, queue.topic, queue_id] = fall_behind
         result.next_begin_offset = self._rules.next_offset(offset, looked_at, len(messages))
         result.suggest_pulling_from_slave = fall_behind > memory
-        if result.status is GetMessageStatus.FOUND:
+        stats.get_message_transfered_msg_count += len(messages)
+        if messages:
+            result.status = GetMessageStatus.FOUND
             stats.get_message_times_total_found += 1
         else:
             stats.get_message_times_total_miss += 1
@@ -207,13 +221,17 @@ class QueueReader:
 
         None too from offset 0 on, whose bytes may be those of another offset (`CommitLog.get_message`).
         """
-        count = min(AT_ONCE, len(entries) // CQ_STORE_UNIT_SIZE - number)
         begin, size, _ = ENTRY.unpack_from(entries, number * CQ_STORE_UNIT_SIZE)
-        last, last_size, _ = ENTRY.unpack_from(entries, (number + count - 1) * CQ_STORE_UNIT_SIZE)
-        length, file_size = last + last_size - begin, self._commit_log.mapped_file_size
-        if not 0 < length <= size * count * CLOSE or begin <= 0 or begin % file_size + length > file_size:
+        if begin <= 0 or size <= 0:
             return b""
-        return self._commit_log.get_message(begin, length) or b""
+        in_file = self._commit_log.mapped_file_size - begin % self._commit_log.mapped_file_size
+        for most in AT_ONCE:
+            count = min(most, len(entries) // CQ_STORE_UNIT_SIZE - number)
+            last, last_size, _ = ENTRY.unpack_from(entries, (number + count - 1) * CQ_STORE_UNIT_SIZE)
+            length = last + last_size - begin
+            if 0 < length <= min(size * count * CLOSE, MOST_AT_ONCE, in_file):
+                return self._commit_log.get_message(begin, length) or b""
+        return b""
 
 
 def _layer_1(queue: ConsumeQueue, message_filter: MessageFilter, address: int) -> bool:

@@ -186,6 +186,15 @@ def test_given_properties_are_preferred_to_the_record():
 class TestRetryTopics:
     """`filterSupportRetry`: the message's first topic decides."""
 
+    @pytest.mark.parametrize("kind", [ExpressionMessageFilter, ExpressionForRetryMessageFilter])
+    @pytest.mark.parametrize("topic", ["T", "%RETRY%G"])
+    def test_a_tags_code_decides_alone_where_layer_2_lets_all_pass(self, kind, topic):
+        decides = kind is ExpressionMessageFilter or topic == "T"
+        assert kind(build_subscription(topic, "TagA", None), None, Manager()).by_tags_code is decides
+        assert kind(build_subscription(topic, "*", None), None, Manager()).by_tags_code is decides
+        assert not kind(build_subscription(topic, "a = 1", "SQL92"), None, Manager()).by_tags_code
+        assert kind(None, None, Manager()).by_tags_code
+
     @staticmethod
     def retry_filter(table):
         subscription = build_subscription("%RETRY%G", "*", "TAG")

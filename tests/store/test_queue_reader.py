@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rmqlab.filter.message_filter import ExpressionMessageFilter
 from rmqlab.message.java import string_hash
 from rmqlab.message.record import decode_record
+from rmqlab.protocol.subscription_data import build_subscription
 from rmqlab.rules import is_the_batch_full
 from rmqlab.store import queue_reader
 from rmqlab.store.clean_service import CleanService
@@ -23,6 +25,7 @@ class Filter:
 
     def __init__(self, layer_1=lambda _code, _unit: True, layer_2=lambda _record: True):
         self.layer_1, self.layer_2, self.asked = layer_1, layer_2, []
+        self.by_tags_code = False
 
     def is_matched_by_consume_queue(self, tags_code, cq_ext_unit=None):
         self.asked.append(("consume_queue", tags_code))
@@ -358,6 +361,37 @@ def test_records_read_at_once_are_those_read_one_by_one(make_store_of, sizes, wa
             if number == 0:
                 patched.setattr(QueueReader, "_read_ahead", lambda *_: b"")
             else:
-                patched.setattr(queue_reader, "AT_ONCE", number)
+                patched.setattr(queue_reader, "AT_ONCE", (number, 8))
             found.append(store.get_message("G", "T", 0, offset, wanted, None))
     assert found[0] == found[1]
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["TagA", "TagB", None]), st.integers(0, 80)), min_size=1, max_size=40),
+    st.sampled_from(["TagA", "TagA || TagB", "*"]), st.integers(1, 12), st.integers(0, 20), st.integers(200, 2_000),
+)  # fmt: skip
+def test_what_is_asked_once_is_as_if_every_entry_were_asked(make_store_of, sent, expression, most, offset, most_bytes):
+    """The tags code and the room that is left are asked for once as long as the answer stands."""
+    store = make_store_of(1 << 20, 400, 1 << 30)
+    for tag, size in sent:
+        store.put_message(make_store_of.message(b"x" * size, tag), NOW)
+    store.config.max_transfer_bytes_on_message_in_memory = most_bytes
+    message_filter = ExpressionMessageFilter(build_subscription("T", expression, None))
+    assert message_filter.by_tags_code
+    rejected = []
+    result = store.get_message("G", "T", 0, offset, most, message_filter, lambda *what: rejected.append(what))
+    records, dropped, total = [], [], 0
+    for index in range(offset, len(sent)):
+        _, size, code = store.find_consume_queue("T", 0).entry(index)
+        if is_the_batch_full(size, most, total, len(records), most_bytes, 32):
+            break
+        if message_filter.is_matched_by_consume_queue(code):
+            records.append(index)
+            total += size
+        else:
+            dropped.append((index, "consume_queue"))
+    assert [decode_record(record).queue_offset for record in result.messages] == records
+    assert rejected == dropped
+    if offset < len(sent):
+        assert result.next_begin_offset == offset + len(records) + len(dropped)
+        assert (result.status is GetMessageStatus.FOUND) == bool(records)
