@@ -56,17 +56,22 @@ class FileSegment:
         Raises:
             SegmentError: and then the segment is as before.
         """
-        size, files = self.size, self._files
-        if files.is_holding and (not self.reserves or self._has_room(size + len(data))):
-            self._held.append(data)
-            self._held_bytes += len(data)
-            files.held.add(self)
-            files.held_records += self.reserves
-        else:
+        size, files, length = self.size, self._files, len(data)
+        if not files.is_holding or (self.reserves and not self._has_room(size + length)):
             self.write_held()
             self._write(data, size)
-        self.size = size + len(data)
-        files.dirty.add(self)
+            self.size = size + length
+            files.dirty.add(self)
+            return
+        is_first = not self._held
+        self._held.append(data)
+        self._held_bytes += length
+        self.size = size + length
+        if self.reserves:
+            files.held_records += 1
+        if is_first:  # no flush takes it from those with bytes to write while it has some
+            files.held.add(self)
+            files.dirty.add(self)
 
     def write_held(self) -> None:
         """Write what is held back.

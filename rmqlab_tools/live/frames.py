@@ -5,6 +5,8 @@ A frame is a 4-byte length, a 4-byte word (serialisation and header length), the
 
 from __future__ import annotations
 
+from struct import Struct
+
 FRAME_MAX_LENGTH = 16 * 1024 * 1024
 """4.8.0 `com.rocketmq.remoting.frameMaxLength`, in bytes, the length itself included."""
 HEADER_MAX_LENGTH = 256 * 1024
@@ -13,6 +15,7 @@ UNREAD_MAX_BYTES = 512 * 1024 * 1024
 """Ours: bytes of unfinished frames that all connections of a server may hold together."""
 
 _WORD = 4
+_HEAD = Struct(">iI")
 
 
 class BadFrame(Exception):
@@ -46,7 +49,10 @@ class FrameDecoder:
             del self._data[: self._at]
             self._budget.used -= self._at
             self._at = 0
-        self._data += data
+        if self._data:
+            self._data += data
+        else:
+            self._data = bytearray(data)
         self._budget.used += len(data)
         if self._budget.used > self._budget.limit:
             raise BadFrame(
@@ -60,10 +66,16 @@ class FrameDecoder:
             BadFrame: as soon as a length cannot be right: the frame is never waited for.
         """
         data, at = self._data, self._at
-        available = len(data) - at
+        available, begin = len(data) - at, at + _WORD
         if available < _WORD:
             return None
-        begin = at + _WORD
+        if available >= 2 * _WORD:  # a whole frame, as most are, is looked at once
+            length, word = _HEAD.unpack_from(data, at)
+            if _WORD <= length <= available - _WORD and length + _WORD <= FRAME_MAX_LENGTH:
+                header_length = word & 0xFFFFFF
+                if header_length <= length - _WORD and header_length <= self._header_max:
+                    self._at = begin + length
+                    return bytes(data[begin : self._at])
         length = int.from_bytes(data[at:begin], signed=True)
         if length < 0:
             raise BadFrame(f"a frame of {length} bytes: lengths are not negative")

@@ -11,6 +11,7 @@ import contextlib
 import logging
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, cast
 
 from rmqlab.errors import BadInput
@@ -160,21 +161,21 @@ class SocketChannel(asyncio.Protocol):
                 long_expressions.use({})
         self._rested()
 
-    @property
-    def _is_served(self) -> bool:
-        is_waiting = self._write_paused or self._waits_for is not None
-        return not (is_waiting or self._server.is_stopped or self.closed_because is not None)
-
     def _process(self) -> None:
         """Serve the frames that are there; answers that are ready at about the same time leave together."""
         self._outbox = self._outbox or []
         server = self._server
         if server.log is not None:
             server.log.hold()
-        began = server.loop.time()
+        began = monotonic()
         until, leave = began + TURN_SECONDS, began + ANSWER_SECONDS
         try:
-            while self._is_served:
+            while not (
+                self._write_paused
+                or self._waits_for is not None
+                or server.is_stopped
+                or self.closed_because is not None
+            ):
                 frame = self._decoder.next()
                 if frame is None:
                     break
@@ -184,7 +185,7 @@ class SocketChannel(asyncio.Protocol):
                     server.later(self._serve_prepared(command))
                     break
                 server.serve(self, command)
-                now = server.loop.time()
+                now = monotonic()
                 if now > until:
                     self._rest("others have their turn")
                     server.loop.call_soon(self._rested)
@@ -193,7 +194,7 @@ class SocketChannel(asyncio.Protocol):
                 if now > leave or self._outbox_bytes > _TURN_BYTES:
                     self._flush_outbox()
                     self._outbox = []
-                    leave = server.loop.time() + ANSWER_SECONDS
+                    leave = monotonic() + ANSWER_SECONDS
         except (BadFrame, FrameError) as error:
             self.abort(str(error))
         finally:
