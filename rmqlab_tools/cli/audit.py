@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 from argparse import RawDescriptionHelpFormatter
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +16,7 @@ from rmqlab_tools.cli.printing import printer
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+    from collections.abc import Iterator
 
     from rmqlab_tools.spark.audit_store import AuditResult
 
@@ -113,25 +116,27 @@ def run(args: Namespace) -> int:
     Raises:
         BadInput: what cannot be used.
     """
-    from rmqlab.message.topics import TRACE_TOPIC
-    from rmqlab_tools.spark.audit_store import open_audit
-    from rmqlab_tools.spark.session import is_set, open_session, require_address
+    with no_collecting():
+        from rmqlab.message.topics import TRACE_TOPIC
+        from rmqlab_tools.spark.audit_store import open_audit
+        from rmqlab_tools.spark.session import is_set, open_session, require_address
 
     require_address(args.spark)
-    audit = open_audit(
-        args.stores,
-        subscriptions=args.subscriptions,
-        delivered=args.delivered,
-        groups=args.group,
-        session=(lambda: open_session(args.spark)) if is_set(args.spark) else None,
-        each_message=False,
-        conf=args.conf,
-        since=store_time(args.since),
-        until=store_time(args.until),
-        trace_topic=args.trace_topic or TRACE_TOPIC,
-        check_crc=not args.no_crc,
-        version=args.version,
-    )
+    with no_collecting():
+        audit = open_audit(
+            args.stores,
+            subscriptions=args.subscriptions,
+            delivered=args.delivered,
+            groups=args.group,
+            session=(lambda: open_session(args.spark)) if is_set(args.spark) else None,
+            each_message=False,
+            conf=args.conf,
+            since=store_time(args.since),
+            until=store_time(args.until),
+            trace_topic=args.trace_topic or TRACE_TOPIC,
+            check_crc=not args.no_crc,
+            version=args.version,
+        )
     try:
         make_folder(args.out, "--out")
         with Progress("audit: Spark starts" if is_set(args.spark) else "audit") as progress:
@@ -152,6 +157,19 @@ def run(args: Namespace) -> int:
     if audit.total("lost"):
         return AUDIT_LOST
     return AUDIT_NOT_KNOWN if audit.total("may_be_lost") or not audit.total("sent") else 0
+
+
+@contextmanager
+def no_collecting() -> Iterator[None]:
+    """While the block loads modules nothing is collected: to walk over all that is loaded takes a fifth of the time."""
+    is_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if is_on:
+            gc.enable()
 
 
 def _page_name(store: str) -> str:

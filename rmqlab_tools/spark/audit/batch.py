@@ -71,7 +71,7 @@ class Batch:
         """The rows' properties, one column each."""
         names = [name for name in self._rows.schema.names if name.startswith(PROPERTY_PREFIX)]
         columns = {name.removeprefix(PROPERTY_PREFIX): self._column(name) for name in names}
-        return pa.table({**columns, "TAGS": self._column("tags"), "KEYS": self._column("keys")})
+        return pa.table({**columns, "TAGS": self._column("tags")})
 
 
 class BatchFilter:

@@ -57,8 +57,8 @@ class FateInference:
     rules: Rules = DEFAULT_RULES
 
     def property_names(self) -> set[str]:
-        """The properties that some subscription looks at, besides TAGS and KEYS."""
-        return {name for text in self._texts() for name in self._filter(*text).property_names} - {"TAGS", "KEYS"}
+        """The properties that some subscription looks at, besides TAGS."""
+        return {name for text in self._texts() for name in self._filter(*text).property_names} - {"TAGS"}
 
     def _texts(self) -> set[tuple[str, str]]:
         """The types and expressions of all subscriptions, of members and of the broker's table."""

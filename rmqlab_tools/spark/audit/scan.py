@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain, islice
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rmqlab.files import open_regular
 from rmqlab.message.java import LONG_MAX, LONG_MIN
 from rmqlab.message.sysflag import TRANSACTION_PREPARED_TYPE, TRANSACTION_ROLLBACK_TYPE
 from rmqlab.run.fates import Fate
@@ -26,10 +29,17 @@ from rmqlab_tools.spark.audit.fate_codes import (
     Answer,
 )
 from rmqlab_tools.spark.audit.fate_inference import FateInference
+from rmqlab_tools.spark.audit.log_rows import OF_ROWS, LogRows, ReadAgain
 from rmqlab_tools.spark.audit.queue_check import QueueCheck
 from rmqlab_tools.spark.audit.subscriptions import NEVER
-from rmqlab_tools.spark.files.addresses import StorePath
-from rmqlab_tools.spark.files.commit_log_files import PROPERTY_PREFIX, STORE_HOST_BYTES, RecordFilter
+from rmqlab_tools.spark.files.addresses import AddressPath, StorePath
+from rmqlab_tools.spark.files.commit_log_files import (
+    CODED_TAGS,
+    CODED_TOPIC,
+    PROPERTY_PREFIX,
+    STORE_HOST_BYTES,
+    RecordFilter,
+)
 from rmqlab_tools.spark.files.log_reader import LogReader
 from rmqlab_tools.spark.files.record_columns import message_ids
 from rmqlab_tools.spark.files.store_tables import filled
@@ -89,10 +99,14 @@ def with_decided(engine: Engine, rows: Rows, details: Rows, decided: Mapping[str
 
 
 MINUTE_OF_COUNTS_MS: Final = 60_000
-_COLUMNS: Final = (
-    "physicalOffset", "size", "topic", "queueId", "queueOffset", "tags", "keys", "uniqKey",
-    STORE_HOST_BYTES, "storeTimestamp", "sysFlag", "corrupt",
-)  # fmt: skip
+_COLUMNS: Final = {
+    name: {CODED_TOPIC: "topic", CODED_TAGS: "tags"}.get(name, name)
+    for name in (
+        "physicalOffset", "size", CODED_TOPIC, "queueId", "queueOffset", CODED_TAGS, "storeTimestamp", "sysFlag",
+        "corrupt",
+    )
+}  # fmt: skip
+"""What is read of every record, and what it is called here."""
 _DAMAGED: Final = ["physicalOffset", "size", "topic", "queueId", "queueOffset", "corrupt"]
 _DAMAGED_ROWS: Final = 10_000
 # So many are judged together: what nobody kept waits for what comes behind it, and across that border it is unknown.
@@ -120,28 +134,48 @@ class Scan:
 
     def run(self, parts: Sequence[LogRange]) -> Iterator[pa.RecordBatch]:
         """The rows of ranges that follow each other."""
+        with ExitStack() as opened:
+            yield from self._run(parts, self._read_again(parts, opened))
+
+    def _read_again(self, parts: Sequence[LogRange], opened: ExitStack) -> ReadAgain | None:
+        """How columns that few rows need are read later; None where all of them are read at once."""
+        part = parts[0]
+        each = any(map(self._is_each, chain.from_iterable(self.inferences.values())))
+        if each or len(parts) > 1 or part.file is None or isinstance(part.file.path, AddressPath):
+            return None
+        try:
+            return ReadAgain(part, opened.enter_context(open_regular(Path(part.file.path))))
+        except OSError:  # whoever reads it says so
+            return None
+
+    def _run(self, parts: Sequence[LogRange], again: ReadAgain | None) -> Iterator[pa.RecordBatch]:
         cells: Counter[_Cell] = Counter()
         each = chain.from_iterable(self.inferences.values())
-        names = {name for inference in each for name in inference.property_names()}
-        columns = (*_COLUMNS, *(PROPERTY_PREFIX + name for name in sorted(names)))
-        reader = LogReader(columns, RecordFilter(since=self.since, until=self.until), self.check_crc)
+        names = sorted(PROPERTY_PREFIX + name for name in {name for fates in each for name in fates.property_names()})
+        more = [*names, *(() if again else OF_ROWS)]
+        wanted = RecordFilter(since=self.since, until=self.until)
+        reader = LogReader((*_COLUMNS, *more), wanted, self.check_crc, batch_rows=_MAX_ROWS + 1)
         together: list[pa.RecordBatch] = []
         for part in parts:
             check = QueueCheck(self.root, part) if self.root else None
-            for batch in reader.read(part):
+            for columns in reader.read(part):
+                batch = columns.rename_columns([*_COLUMNS.values(), *more])
                 yield from _damage(batch, check)
                 together.append(batch)
                 if sum(map(len, together)) > _MAX_ROWS:
-                    yield from self._of_rows(pa.concat_batches(together), cells)
+                    yield from self._of_rows(pa.concat_batches(together), cells, again)
                     together.clear()
             if check and (self.since, self.until) == (LONG_MIN, LONG_MAX):
                 yield from _damaged(check.gone())
         if together:
-            yield from self._of_rows(pa.concat_batches(together), cells)
+            yield from self._of_rows(pa.concat_batches(together), cells, again)
         if cells:
             yield _counts(cells)
 
-    def _of_rows(self, batch: pa.RecordBatch, cells: Counter[_Cell]) -> Iterator[pa.RecordBatch]:
+    def _of_rows(
+        self, batch: pa.RecordBatch, cells: Counter[_Cell], again: ReadAgain | None
+    ) -> Iterator[pa.RecordBatch]:
+        rows = LogRows(batch, again)
         topics, tags = batch["topic"].dictionary_encode(), batch["tags"].dictionary_encode()
         codes = topics.indices.fill_null(-1).to_numpy(zero_copy_only=False)
         counts = batch["physicalOffset"].to_numpy() < self.end
@@ -150,7 +184,7 @@ class Scan:
         for code, topic in enumerate(topics.dictionary.to_pylist()):
             mine = np.flatnonzero((codes == code) & counts)
             if topic in self.inferences and len(mine):
-                yield from self._infer(topic, batch, mine, Batch(batch, tags, mine, known_until), cells)
+                yield from self._infer(topic, rows, mine, Batch(batch, tags, mine, known_until), cells)
         if len(cells) > 1 << 17:
             yield _counts(cells)
             cells.clear()
@@ -163,7 +197,7 @@ class Scan:
         return int(pc.max(batch["storeTimestamp"]).as_py() or 0)
 
     def _infer(
-        self, topic: str, rows: pa.RecordBatch, mine: NDArray[np.int64], batch: Batch, cells: Counter[_Cell]
+        self, topic: str, rows: LogRows, mine: NDArray[np.int64], batch: Batch, cells: Counter[_Cell]
     ) -> Iterator[pa.RecordBatch]:
         inferences = self.inferences[topic]
         inferred_fates = [inference.infer(batch) for inference in inferences]
@@ -235,17 +269,16 @@ def _counts(cells: Counter[_Cell]) -> pa.RecordBatch:
 def _details(
     kind: str,
     inference: FateInference,
-    rows: pa.RecordBatch,
+    rows: LogRows,
     mine: NDArray[np.int64],
     inferred: InferredFates,
     chosen: NDArray[np.int64],
     elsewhere: Any,
 ) -> pa.RecordBatch:
     """Rows for `chosen` of the rows inferred, which are at the places `mine` of `rows`."""
-    picked = rows.take(pa.array(mine[chosen]))
+    picked, more = rows.take(mine[chosen])
     times = picked["storeTimestamp"].to_numpy()
-    # made of few of the rows: for all of them it took a seventh of the scan
-    ids = message_ids(picked[STORE_HOST_BYTES], picked["physicalOffset"].to_numpy())
+    ids = message_ids(more[STORE_HOST_BYTES], picked["physicalOffset"].to_numpy())
     return filled(
         SCAN_SCHEMA,
         len(chosen),
@@ -253,7 +286,7 @@ def _details(
         group=inference.group,
         topic=inference.topic,
         queueId=picked["queueId"],
-        tag=picked["tags"],
+        tag=picked["tags"].cast(_TEXT),
         minute=times // MINUTE_OF_COUNTS_MS,
         fate=_FATE_NAMES.take(pa.array(inferred.fate[chosen])),
         certainty=_CERTAINTY_NAMES.take(pa.array(inferred.certainty[chosen])),
@@ -264,8 +297,8 @@ def _details(
         physicalOffset=picked["physicalOffset"],
         size=picked["size"].cast(_LONG),
         offsetMsgId=ids,
-        key=pc.coalesce(picked["uniqKey"], ids),
-        keys=picked["keys"],
+        key=pc.coalesce(more["uniqKey"], ids),
+        keys=more["keys"],
         storeTimestamp=times,
         covered=_ASKED_NAMES.take(pa.array(inferred.covered[chosen])),
         subscription=inference.subscriptions_at(times),

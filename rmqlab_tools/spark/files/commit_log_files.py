@@ -84,8 +84,14 @@ TYPES: Final[dict[str, pa.DataType]] = {
 is wrong; a record whose body does not fit its checksum has its columns and says so.
 """
 STORE_HOST_BYTES: Final = "storeHostBytes"
-INNER_TYPES: Final[dict[str, pa.DataType]] = {STORE_HOST_BYTES: pa.binary(21)}
-"""Columns that a table has not: a store host as its address in 16 bytes, its port in 4 and the address's length."""
+CODED_TOPIC, CODED_TAGS = "codedTopic", "codedTags"
+INNER_TYPES: Final[dict[str, pa.DataType]] = {
+    STORE_HOST_BYTES: pa.binary(21),
+    CODED_TOPIC: pa.dictionary(pa.int32(), pa.string()),
+    CODED_TAGS: pa.dictionary(pa.int32(), pa.string()),
+}
+"""Columns that a table has not: a store host as its address in 16 bytes, its port in 4 and the address's length; topic
+and tags as numbers of texts, in the order in which a batch has them."""
 PROPERTY_PREFIX: Final = "property:"
 """A column of this prefix is the property of that exact name."""
 

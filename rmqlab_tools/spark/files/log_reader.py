@@ -5,9 +5,10 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -52,8 +53,11 @@ class LogReader:
         """The schema of the batches."""
         return pa.schema([(name, (TYPES | INNER_TYPES).get(name, pa.string())) for name in self.columns])
 
-    def read(self, part: LogRange) -> Iterator[pa.RecordBatch]:
-        """The batches of one range. A file that is cut, empty or missing gives rows, no error."""
+    def read(self, part: LogRange, held: IO[bytes] | None = None) -> Iterator[pa.RecordBatch]:
+        """The batches of one range. A file that is cut, empty or missing gives rows, no error.
+
+        `held` is the file, if it is open.
+        """
         file = part.file
         if file is None:
             yield self._damage(part.low, part.high - part.low, "a file is missing")
@@ -61,8 +65,9 @@ class LogReader:
         if isinstance(file.path, AddressPath):
             yield from self._fetched(part, file.path)
         elif file.size:
+            stream: AbstractContextManager[IO[bytes]]
             try:
-                stream = open_regular(Path(file.path))
+                stream = nullcontext(held) if held else open_regular(Path(file.path))
             except FileNotFoundError:
                 # a broker deletes old files, and at its end one that it made for later
                 if not file.last and part.high == file.size:
@@ -72,10 +77,10 @@ class LogReader:
                 if part.high == file.size:
                     yield self._damage(file.base, file.size, f"the file cannot be read ({error.strerror})")
                 return
-            with stream:
-                left = min(os.fstat(stream.fileno()).st_size, file.size)
+            with stream as opened:
+                left = min(os.fstat(opened.fileno()).st_size, file.size)
                 if left > min(part.low, part.begin):
-                    window = _Window(stream.fileno(), left)
+                    window = _Window(opened.fileno(), left)
                     yield from self._records(window, part._replace(high=min(part.high, left)))
                     left = min(left, window.size)
                 if left < file.size and part.high == file.size:
@@ -102,26 +107,35 @@ class LogReader:
         at, body_room = part.begin, _BODY_ROOM
         walk = RecordWalk(self.columns, self.wanted, check_crc=self.check_crc)
         self.reached = file.base + at
+        rows, buffers = 0, None
         while at < part.high:
             before = at
-            rows, at, how, detail, buffers = walk(source.data(at), source.begin, at, part, self.batch_rows, body_room)
+            if buffers is None:
+                buffers = walk.buffers(self.batch_rows, max(part.high - max(part.low, at), 0), body_room)
+            rows, at, how, detail = walk(source.data(at), source.begin, at, part, buffers, rows)
             if at > before:
                 self.reached = file.base + at
-            if rows:
-                yield walk.batch(buffers, rows)
-            if how == kernel.BIG:
-                body_room = int(detail)
-            elif how not in {kernel.FULL, kernel.DONE}:
+            if how in {kernel.FULL, kernel.BIG}:
+                if rows:
+                    yield walk.batch(buffers, rows)
+                rows, buffers = 0, None
+                body_room = int(detail) if how == kernel.BIG else body_room
+            elif how != kernel.DONE:
                 if source.bring_more(at, is_cut=how == kernel.BAD_RECORD and detail == kernel.CUT):
                     continue  # a record that goes on behind what is there, or what comes behind damage
                 if how != kernel.BLANK and source.is_record_by_now(at, file.base):
                     continue  # a broker wrote it in the meantime
                 size, reason = _gap(source, at, file, how, detail)
                 if not size:
-                    return
+                    break
                 if reason and at >= part.low:
+                    if rows:
+                        yield walk.batch(buffers, rows)
+                    rows, buffers = 0, None
                     yield self._damage(file.base + at, size, reason)
                 at += size
+        if buffers is not None and rows:
+            yield walk.batch(buffers, rows)
 
     def _damage(self, offset: int, size: int, reason: str) -> pa.RecordBatch:
         known: dict[str, Any] = {"physicalOffset": offset, "size": min(size, 0x7FFFFFFF), "corrupt": reason}

@@ -7,7 +7,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from rmqlab_tools.spark.files.wide_bytes import REACH, compiled, first_mark, int64, is_same, marks, uint64, word_at
+from rmqlab_tools.spark.files.wide_bytes import (
+    REACH,
+    byte_at,
+    compiled,
+    first_mark,
+    int64,
+    is_same,
+    marks,
+    uint64,
+    word_at,
+)
 
 
 @compiled
@@ -21,7 +31,7 @@ def item_end(data: Any, at: int, end: int, wide: bool) -> Any:
             at += REACH
         return end
     place, stop = uint64(at), uint64(end)
-    while place < stop and data[place] != 2:
+    while place < stop and byte_at(data, place) != 2:
         place += uint64(1)
     return int64(place)
 
@@ -43,8 +53,8 @@ def read_item(data: Any, at: int, end: int, wide: bool) -> Any:
                 return at + length, name if name + 1 < at + length else int64(-1), at + length
     name_end, value_end, place = int64(-1), int64(-1), int64(at)
     good = True
-    while place < end and data[place] != 2:
-        if data[place] == 1:
+    while place < end and byte_at(data, place) != 2:
+        if byte_at(data, place) == 1:
             if name_end < 0:
                 name_end = place
             elif value_end < 0:
@@ -95,3 +105,28 @@ def wanted_row(data: Any, at: int, end: int, names: Any, name_ends: Any, heads: 
             return index
         begin = stop
     return -1
+
+
+@compiled
+def last_item(data: Any, at: int, end: int, head: Any, bits: Any) -> Any:
+    """Where the value of the last property of a name begins, and its length; -1 and 0 where there is none.
+
+    The name has at least one byte and, with the separator behind it, at most 7: `head` is those as a number, `bits`
+    says which of its bits count. `REACH` bytes after the text may be read too.
+    """
+    value_at, length = int64(-1), int64(0)
+    first, second = head & uint64(0xFF), (head >> uint64(8)) & uint64(0xFF)
+    # the first item has no separator before it
+    candidate, place, begins = int64(at), int64(at + 1), uint64(0)
+    while True:
+        if candidate < end and word_at(data, candidate) & bits == head:
+            _, name_end, value_end = read_item(data, candidate, end, True)
+            if name_end >= 0:
+                value_at, length = name_end + 1, value_end - name_end - 1
+        while begins == 0 and place < end:
+            begins = marks(data, place - 1, 2) & marks(data, place, first) & marks(data, place + 1, second)
+            place += REACH
+        if begins == 0:
+            return value_at, length
+        candidate = place - REACH + first_mark(begins)
+        begins &= begins - uint64(1)

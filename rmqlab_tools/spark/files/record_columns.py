@@ -19,8 +19,15 @@ from rmqlab.message.properties import (
 )
 from rmqlab.message.sysflag import COMPRESSED_FLAG, CompressionError, uncompress
 from rmqlab_tools.spark.files import record_kernel as kernel
-from rmqlab_tools.spark.files.commit_log_files import INNER_TYPES, PROPERTY_PREFIX, STORE_HOST_BYTES
-from rmqlab_tools.spark.files.wide_bytes import CRC_TABLES
+from rmqlab_tools.spark.files.body_checksums import CRC_TABLES
+from rmqlab_tools.spark.files.commit_log_files import (
+    CODED_TAGS,
+    CODED_TOPIC,
+    INNER_TYPES,
+    PROPERTY_PREFIX,
+    STORE_HOST_BYTES,
+)
+from rmqlab_tools.spark.files.text_codes import SLOTS_A_TEXT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,6 +44,7 @@ _PROPERTY_COLUMNS: Final = {
     "tags": PROPERTY_TAGS,
     "keys": PROPERTY_KEYS,
     "uniqKey": PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX,
+    CODED_TAGS: PROPERTY_TAGS,
 }
 _OF_HOSTS: Final = frozenset({"storeHost", "bornHost", "offsetMsgId", STORE_HOST_BYTES})
 _HEX: Final = np.frombuffer(bytes(range(256)).hex().upper().encode(), np.uint16)
@@ -63,14 +71,17 @@ class RecordWalk:
             kernel.WANT_CRC: check_crc and "corrupt" in columns,
             kernel.WANT_PROPERTIES: bool(self.names),
             kernel.WANT_REST: not _RARE.isdisjoint(columns),
-            kernel.WANT_TOPIC: "topic" in columns,
+            kernel.WANT_TOPIC: "topic" in columns or CODED_TOPIC in columns,
+            kernel.WANT_TOPIC_CODE: CODED_TOPIC in columns,
         }
+        self._is_coded = not {CODED_TOPIC, CODED_TAGS}.isdisjoint(columns)
         # A name with the separator behind it: so a short one can be told from others by one comparison.
         names = _joined([name + NAME_VALUE_SEPARATOR for name in self.names])
         self._wanted = kernel.Wanted(
             sum(bit for bit, is_wanted in bits.items() if is_wanted),
             *names,
             _heads(*names),
+            self.property_rows.get(CODED_TAGS, -1),
             *_joined(wanted.topics),
             np.array(wanted.queues, np.int64),
             wanted.since,
@@ -78,14 +89,13 @@ class RecordWalk:
         )
 
     def __call__(
-        self, data: NDArray[np.uint8], begin: int, at: int, part: LogRange, rows: int, body_room: int
-    ) -> tuple[int, int, int, int, kernel.Columns]:
+        self, data: NDArray[np.uint8], begin: int, at: int, part: LogRange, buffers: kernel.Columns, rows: int
+    ) -> tuple[int, int, int, int]:
         """Walk from `at` to the end of `part` at most; see `record_kernel.walk` for what is returned.
 
-        `data` lies in the file from place `begin` on.
+        `data` lies in the file from place `begin` on. `buffers` have `rows` rows by now.
         """
         assert part.file is not None  # noqa: S101 - for the type checker
-        buffers = self._buffers(rows, max(min(part.high, begin + len(data)) - max(part.low, at), 0), body_room)
         filled, place, how, detail = kernel.walk(
             data,
             at - begin,
@@ -94,12 +104,13 @@ class RecordWalk:
             part.file.base + begin,
             self._wanted,
             buffers,
+            rows,
             CRC_TABLES,
         )
-        return int(filled), begin + int(place), int(how), int(detail), buffers
+        return int(filled), begin + int(place), int(how), int(detail)
 
-    def _buffers(self, rows: int, span: int, body_room: int) -> kernel.Columns:
-        """Empty columns. Arrow takes the memory over, so each batch has its own."""
+    def buffers(self, rows: int, span: int, body_room: int) -> kernel.Columns:
+        """Empty columns for so many rows, or all records of `span` bytes. Arrow takes the memory over from a batch."""
         want = self._wanted.want
         # No more than fits a small range: touching memory for nothing costs more than reading it.
         rows = min(rows, span // kernel.MIN_SIZE + 2)
@@ -120,6 +131,8 @@ class RecordWalk:
             list_ends=np.zeros(rows + 1, np.int32),
             bodies=np.empty(body_room if want & kernel.WANT_BODY else 0, np.uint8),
             body_ends=np.zeros(rows + 1, np.int32),
+            codes=np.empty((2, rows if self._is_coded else 0), np.int32),
+            slots=np.zeros((2, (1 << (SLOTS_A_TEXT * rows).bit_length()) + 1 if self._is_coded else 1), np.int32),
         )
         columns.ends[:, 0] = 0
         columns.item_ends[:, 0] = 0
@@ -157,6 +170,8 @@ def _column(name: str, walk: RecordWalk, buffers: kernel.Columns, rows: int, not
         return pa.array(buffers.ints[kernel.INTS.index(name), :rows])
     if name in kernel.LONGS:
         return pa.array(buffers.longs[kernel.LONGS.index(name), :rows])
+    if name == CODED_TAGS:
+        return _coded(buffers, rows, kernel.PROPERTY_CODE, kernel.FIRST_PROPERTY + walk.property_rows[name])
     if name in walk.property_rows:
         row = walk.property_rows[name]
         text = kernel.FIRST_PROPERTY + row
@@ -179,6 +194,15 @@ def _texts(
             raw = array.view(pa.binary()).to_pylist()
             return pa.array([None if text is None else from_utf8(text) for text in raw], pa.string())
     return array
+
+
+def _coded(buffers: kernel.Columns, rows: int, kind: int, text: int) -> pa.Array:
+    texts = _texts(buffers.ends[text], buffers.text(text), int(buffers.slots[kind, -1]))
+    numbers = buffers.codes[kind, :rows]
+    codes = pa.array(numbers, mask=numbers < 0) if kind == kernel.PROPERTY_CODE else pa.array(numbers)
+    coded = pa.DictionaryArray.from_arrays(codes, texts)
+    # two that are no UTF-8 may read the same
+    return coded if len(texts.unique()) == len(texts) else coded.dictionary_decode().dictionary_encode()
 
 
 def _hosts(buffers: kernel.Columns, rows: int, kind: int) -> pa.Array:
@@ -255,6 +279,7 @@ def _flag(buffers: kernel.Columns, rows: int) -> NDArray[np.int32]:
 
 
 _MAKERS: Final[dict[str, Callable[[kernel.Columns, int], pa.Array]]] = {
+    CODED_TOPIC: lambda buffers, rows: _coded(buffers, rows, kernel.TOPIC_CODE, kernel.TOPIC_COLUMN),
     "topic": lambda buffers, rows: _texts(buffers.ends[kernel.TOPIC_COLUMN], buffers.text(kernel.TOPIC_COLUMN), rows),
     "propertiesText": lambda buffers, rows: _texts(
         buffers.ends[kernel.TEXT_COLUMN], buffers.text(kernel.TEXT_COLUMN), rows

@@ -11,10 +11,20 @@ import numpy as np
 
 from rmqlab.message.record import BLANK_MAGIC_CODE, LAYOUTS, MESSAGE_MAGIC_CODE, message_length
 from rmqlab.message.sysflag import BORNHOST_V6_FLAG, STOREHOST_V6_FLAG
-from rmqlab_tools.spark.files.property_items import came_before, comes_again, item_end, read_item, wanted_row
+from rmqlab_tools.spark.files.body_checksums import body_crc_of
+from rmqlab_tools.spark.files.property_items import (
+    came_before,
+    comes_again,
+    item_end,
+    last_item,
+    read_item,
+    wanted_row,
+)
+from rmqlab_tools.spark.files.text_codes import code_of
 from rmqlab_tools.spark.files.wide_bytes import (
     REACH,
-    body_crc_of,
+    address_of,
+    byte_at,
     compiled,
     copy_bytes,
     copy_text,
@@ -23,6 +33,7 @@ from rmqlab_tools.spark.files.wide_bytes import (
     int_at,
     is_same,
     long_at,
+    put_byte,
 )
 
 # How a walk ends.
@@ -41,9 +52,11 @@ INTS: Final = ("size", "queueId", "flag", "sysFlag", "reconsumeTimes", "bodyCrc"
 LONGS: Final = ("physicalOffset", "queueOffset", "bornTimestamp", "storeTimestamp", "preparedTransactionOffset")
 TOPIC_COLUMN, TEXT_COLUMN, BORN, STORE, FIRST_PROPERTY = range(5)
 """Rows of the text buffers; wanted properties follow."""
-WANT_TEXT, WANT_HOSTS, WANT_MAP, WANT_BODY, WANT_CRC, WANT_PROPERTIES, WANT_REST, WANT_TOPIC = (
-    1 << bit for bit in range(8)
-)
+(
+    WANT_TEXT, WANT_HOSTS, WANT_MAP, WANT_BODY, WANT_CRC, WANT_PROPERTIES, WANT_REST, WANT_TOPIC, WANT_TOPIC_CODE,
+) = (1 << bit for bit in range(9))  # fmt: skip
+TOPIC_CODE, PROPERTY_CODE = range(2)
+"""Rows of the numbers of texts."""
 
 MIN_SIZE: Final = message_length(0, 0, 0, 0)
 """Bytes of the smallest record."""
@@ -85,10 +98,10 @@ def check(data: Any, at: int, end: int, base: int) -> Any:
     if body < 0 or body > size - MIN_SIZE - hosts:
         return LENGTHS
     topic_at = at + _BODY_AT + hosts + body
-    topic = int64(data[topic_at])
+    topic = int64(byte_at(data, topic_at))
     if topic > 127 or MIN_SIZE + hosts + body + topic > size:
         return LENGTHS
-    properties = (int64(data[topic_at + 1 + topic]) << 8) | int64(data[topic_at + 2 + topic])
+    properties = (int64(byte_at(data, topic_at + 1 + topic)) << 8) | int64(byte_at(data, topic_at + 2 + topic))
     if properties > 32767 or MIN_SIZE + hosts + body + topic + properties != size:
         return LENGTHS
     return 0
@@ -98,13 +111,15 @@ class Wanted(NamedTuple):
     """What is wanted of which records. Texts lie one after the other in an array, with another of their ends.
 
     `want` has the bits `WANT_*`; `names` are those of properties, `heads` the first 8 bytes of each as a number and
-    which of its bits count. No `topics` or `queues`: all. `since` and `until` are store times.
+    which of its bits count. Of the property `coded` (-1: none) a text is kept once, and a number of it for each record;
+    with `WANT_TOPIC_CODE` of the topic. No `topics` or `queues`: all. `since` and `until` are store times.
     """
 
     want: int
     names: Any
     name_ends: Any
     heads: Any
+    coded: int
     topics: Any
     topic_ends: Any
     queues: Any
@@ -116,7 +131,8 @@ class Columns(NamedTuple):
     """The arrays that one walk fills: a row of `ints`, `longs` and `ends` is a column.
 
     `texts` holds a stretch for each text column, `items` one for the names and one for the values of all properties:
-    an array of each would cost a reference count per use.
+    an array of each would cost a reference count per use. `codes` has the numbers of texts by `TOPIC_CODE` and
+    `PROPERTY_CODE`, `slots` where a text is looked up, and at last how many there are.
     """
 
     ints: Any
@@ -130,6 +146,8 @@ class Columns(NamedTuple):
     list_ends: Any
     bodies: Any
     body_ends: Any
+    codes: Any
+    slots: Any
 
     def text(self, row: int) -> Any:
         """The bytes of one text column."""
@@ -141,9 +159,9 @@ class Columns(NamedTuple):
 
 
 @compiled
-def fetch_record(data: Any, at: int) -> None:
+def fetch_record(data: Any, at: int, end: int) -> None:
     """Bring what is read of a record, and the head of the one after it, into the cache while another is decoded."""
-    if at + MIN_SIZE + 2 * _V6_MORE > data.shape[0]:
+    if at + MIN_SIZE + 2 * _V6_MORE > end:
         return
     body_at = at + _BODY_AT + hosts_more(int_at(data, at + _SYS_FLAG_AT))
     topic_at = body_at + int64(int_at(data, body_at - 4))
@@ -155,24 +173,48 @@ def fetch_record(data: Any, at: int) -> None:
 
 
 @compiled
-def walk(data: Any, at: int, low: int, high: int, base: int, wanted: Wanted, columns: Columns, tables: Any) -> Any:
+def walk(
+    log: Any, at: int, low: int, high: int, base: int, wanted: Wanted, columns: Columns, rows: int, tables: Any
+) -> Any:
     """Walk from `at` over records that begin before `high`; columns get those from `low` on that the filters let pass.
 
-    Places are bytes within the file `data`, whose first byte has the commit log offset `base`. Returns the number of
-    rows, the place reached, how the walk ended (`DONE` ... `BIG`), and for `BAD_RECORD` the reason,
-    for `BIG` the body's size.
+    Places are bytes within `log`, whose first byte has the commit log offset `base`. The columns have `rows`
+    rows by now. Returns the number of rows, the place reached, how the walk ended (`DONE` ... `BIG`), and for
+    `BAD_RECORD` the reason, for `BIG` the body's size.
     """
-    want, names, name_ends, heads, topics, topic_ends, queues, since, until = wanted
-    ints, longs, damaged, texts, ends, present, items, item_ends, list_ends, bodies, body_ends = columns
-    rows, room, count = 0, ints.shape[1], 0
-    size_of_file = data.shape[0]
+    want, all_names, name_ends, heads, coded, all_topics, topic_ends, queues, since, until = wanted
+    (
+        ints, longs, damaged, all_texts, ends, present, all_items, item_ends, list_ends, all_bodies, body_ends, codes,
+        slots,
+    ) = columns  # fmt: skip
+    data, names, topics, crc_tables = address_of(log), address_of(all_names), address_of(all_topics), address_of(tables)
+    texts, items, bodies = address_of(all_texts), address_of(all_items), address_of(all_bodies)
+    slots_each = slots.shape[1]
+    topic_slots, topic_places = address_of(slots), address_of(ends) + 4 * TOPIC_COLUMN * ends.shape[1]
+    room, count = ints.shape[1], int64(list_ends[rows])
+    size_of_file = log.shape[0]
     properties_wanted = name_ends.shape[0]
-    texts_each = texts.shape[0] // ends.shape[0]
-    items_each = items.shape[0] // 2
+    texts_each = all_texts.shape[0] // ends.shape[0]
+    items_each = all_items.shape[0] // 2
     used = np.zeros(ends.shape[0], np.int64)
-    fullest = 0
-    keys_used, values_used, body_used = 0, 0, 0
+    used[FIRST_PROPERTY:] = ends[FIRST_PROPERTY:, rows]
+    coded_text = FIRST_PROPERTY + coded if coded >= 0 else -1
+    coded_slots = topic_slots + 4 * PROPERTY_CODE * slots_each
+    coded_places = address_of(ends) + 4 * coded_text * ends.shape[1]
+    if coded >= 0:
+        used[coded_text] = ends[coded_text, slots[PROPERTY_CODE, -1]]
+    if want & WANT_TOPIC:
+        used[TOPIC_COLUMN] = ends[TOPIC_COLUMN, slots[TOPIC_CODE, -1] if want & WANT_TOPIC_CODE else rows]
+    if want & WANT_TEXT:
+        used[TEXT_COLUMN] = ends[TEXT_COLUMN, rows]
+    if want & WANT_HOSTS:
+        used[BORN], used[STORE] = 21 * rows, 21 * rows
+    fullest = used.max()
+    keys_used, values_used = int64(item_ends[0, count]), int64(item_ends[1, count])
+    body_used = int64(body_ends[rows])
     parses = want & (WANT_PROPERTIES | WANT_MAP)
+    # a name whose head is all of it
+    only_coded = coded == 0 and properties_wanted == 1 and name_ends[0] < REACH // 8 and not want & WANT_MAP
     while at < high:
         if rows >= room:
             return rows, at, FULL, 0
@@ -189,7 +231,7 @@ def walk(data: Any, at: int, low: int, high: int, base: int, wanted: Wanted, col
                 return rows, at, EMPTY, MAGIC
             return rows, at, BAD_RECORD, wrong
         size = int64(int_at(data, at))
-        fetch_record(data, at + size)
+        fetch_record(data, at + size, size_of_file)
         if at < low:
             at += size
             continue
@@ -203,7 +245,7 @@ def walk(data: Any, at: int, low: int, high: int, base: int, wanted: Wanted, col
         body_at = at + _BODY_AT + born_more + store_more
         body = int64(int_at(data, body_at - 4))
         topic_at = body_at + body + 1
-        topic = int64(data[topic_at - 1])
+        topic = int64(byte_at(data, topic_at - 1))
         passes = since <= stored <= until
         if passes and queues.shape[0] > 0:
             passes = False
@@ -218,7 +260,7 @@ def walk(data: Any, at: int, low: int, high: int, base: int, wanted: Wanted, col
             at += size
             continue
         kept = body if want & WANT_BODY else 0
-        if body_used + kept > bodies.shape[0]:
+        if body_used + kept > all_bodies.shape[0]:
             return rows, at, FULL if rows else BIG, kept
         # No text of a record is longer than what is not its body.
         fullest += size - body
@@ -244,10 +286,14 @@ def walk(data: Any, at: int, low: int, high: int, base: int, wanted: Wanted, col
             longs[2, rows] = long_at(data, at + _BORN_TIME_AT)
             longs[4, rows] = long_at(data, body_at + _PREPARED_AT - _BODY_AT)
         damaged[rows] = 0
-        if want & WANT_CRC and body and body_crc_of(data, body_at, body, tables) != int_at(data, at + _CRC_AT):
+        if want & WANT_CRC and body and body_crc_of(data, body_at, body, crc_tables) != int_at(data, at + _CRC_AT):
             damaged[rows] = 1
         wide = at + size + REACH <= size_of_file
-        if want & WANT_TOPIC:
+        if want & WANT_TOPIC and want & WANT_TOPIC_CODE:
+            number = code_of(data, topic_at, topic, texts, topic_places, topic_slots, slots_each - 1, wide)
+            codes[TOPIC_CODE, rows] = number
+            used[TOPIC_COLUMN] = max(used[TOPIC_COLUMN], int64(ends[TOPIC_COLUMN, number + 1]))
+        elif want & WANT_TOPIC:
             copy_text(data, topic_at, topic, texts, used[TOPIC_COLUMN], wide)
             used[TOPIC_COLUMN] += topic
             ends[TOPIC_COLUMN, rows + 1] = used[TOPIC_COLUMN]
@@ -263,9 +309,9 @@ def walk(data: Any, at: int, low: int, high: int, base: int, wanted: Wanted, col
                 length = 4 + (born_more if number == 0 else store_more)
                 place = (BORN + number) * texts_each + used[BORN + number]
                 for index in range(16):
-                    texts[place + index] = data[host + index] if index < length else 0
+                    put_byte(texts, place + index, byte_at(data, host + index) if index < length else 0)
                 copy_bytes(data, host + length, 4, texts, place + 16)
-                texts[place + 20] = length
+                put_byte(texts, place + 20, length)
                 used[BORN + number] += 21
         place = topic_at + topic + 2
         end = at + size
@@ -277,6 +323,10 @@ def walk(data: Any, at: int, low: int, high: int, base: int, wanted: Wanted, col
             present[index, rows] = 0
         if not parses:
             place = end
+        coded_at, coded_length = int64(-1), int64(0)
+        if wide and only_coded:
+            coded_at, coded_length = last_item(data, place, end, heads[0, 0], heads[1, 0])
+            place = end
         begin_of_properties, keys_before, values_before, count_before = place, keys_used, values_used, count
         repeats = False
         while place < end:
@@ -286,7 +336,9 @@ def walk(data: Any, at: int, low: int, high: int, base: int, wanted: Wanted, col
                 continue
             stop, name_end, value_end = read_item(data, place, end, wide)
             value = value_end - name_end - 1
-            if name_end >= 0 and row >= 0:
+            if name_end >= 0 and row >= 0 and row == coded:
+                coded_at, coded_length = name_end + 1, value
+            elif name_end >= 0 and row >= 0:
                 text = FIRST_PROPERTY + row
                 # of two with one name the later one counts
                 used[text] = ends[text, rows] + value
@@ -310,9 +362,25 @@ def walk(data: Any, at: int, low: int, high: int, base: int, wanted: Wanted, col
                     item_ends[0, count] = keys_used
                     item_ends[1, count] = values_used
             place = stop + 1
+        if coded >= 0:
+            codes[PROPERTY_CODE, rows] = -1
+            if coded_at >= 0:
+                number = code_of(
+                    data,
+                    coded_at,
+                    coded_length,
+                    texts + coded_text * texts_each,
+                    coded_places,
+                    coded_slots,
+                    slots_each - 1,
+                    wide,
+                )
+                codes[PROPERTY_CODE, rows] = number
+                used[coded_text] = max(used[coded_text], int64(ends[coded_text, number + 1]))
         rows += 1
         for index in range(FIRST_PROPERTY, ends.shape[0]):
-            ends[index, rows] = used[index]
+            if index != coded_text:
+                ends[index, rows] = used[index]
         list_ends[rows] = count
         at += size
     return rows, at, DONE, 0

@@ -1,5 +1,6 @@
-"""Bytes read, compared, summed and copied many at a time, for compiled loops.
+"""Bytes read, compared and copied many at a time, for compiled loops.
 
+Bytes are an array of them or, much faster in a loop, what `address_of` gives: a call with an array counts a reference.
 Nothing looks whether the bytes are there: up to `REACH` after the place must be.
 
 Each job of a cluster gets the package in a zip under a new path, and numba looks for machine code by path. So that not
@@ -74,9 +75,11 @@ def compiled(function: F) -> F:
         return cast("F", numba.njit(nogil=True)(function))
 
 
-def _at(context: Any, builder: Any, signature: Any, given: Any, number: int, to: Any) -> Any:
-    """The pointer of the array `number` and the place after it in the arguments."""
+def pointer(context: Any, builder: Any, signature: Any, given: Any, number: int, to: Any) -> Any:
+    """The pointer of the bytes `number` and the place after it in the arguments of an intrinsic."""
     place = context.cast(builder, given[number + 1], signature.args[number + 1], types.int64)
+    if isinstance(signature.args[number], types.Integer):
+        return builder.inttoptr(builder.add(given[number], place), to.as_pointer())
     array = context.make_array(signature.args[number])(context, builder, given[number])
     return builder.bitcast(builder.gep(array.data, [place]), to.as_pointer())
 
@@ -84,7 +87,7 @@ def _at(context: Any, builder: Any, signature: Any, given: Any, number: int, to:
 def _number(bits: int, result: Any, *, swap: bool) -> Any:
     def typed(_: Any, data: Any, at: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-            value = builder.load(_at(context, builder, signature, given, 0, ir.IntType(bits)), align=1)
+            value = builder.load(pointer(context, builder, signature, given, 0, ir.IntType(bits)), align=1)
             return builder.bswap(value) if swap else value
 
         return result(data, at), generate
@@ -92,6 +95,35 @@ def _number(bits: int, result: Any, *, swap: bool) -> Any:
     return intrinsic(typed)
 
 
+def _address(_: Any, array: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        return builder.ptrtoint(context.make_array(signature.args[0])(context, builder, given[0]).data, ir.IntType(64))
+
+    return types.int64(array), generate
+
+
+def _put(bits: int, kind: Any) -> Any:
+    def typed(_: Any, into: Any, place: Any, value: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+            number = context.cast(builder, given[2], signature.args[2], kind)
+            builder.store(number, pointer(context, builder, signature, given, 0, ir.IntType(bits)), align=1)
+            return context.get_dummy_value()
+
+        return types.void(into, place, value), generate
+
+    return intrinsic(typed)
+
+
+address_of: Any = intrinsic(_address)
+"""Where the first element of an array lies: it must stay."""
+byte_at = _number(8, types.uint8, swap=False)
+"""One byte."""
+put_byte = _put(8, types.uint8)
+"""Writes one byte."""
+own_int_at = _number(32, types.int32, swap=False)
+"""An int of an array of such, by the place of its first byte."""
+put_int = _put(32, types.int32)
+"""Writes an int of an array of such, by the place of its first byte."""
 int_at = _number(32, types.int32, swap=True)
 """The big-endian int of 4 bytes."""
 long_at = _number(64, types.int64, swap=True)
@@ -103,7 +135,7 @@ word_at = _number(64, types.uint64, swap=False)
 def _marks(_: Any, data: Any, at: Any, byte: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         lanes = ir.VectorType(ir.IntType(8), REACH)
-        loaded = builder.load(_at(context, builder, signature, given, 0, lanes), align=1)
+        loaded = builder.load(pointer(context, builder, signature, given, 0, lanes), align=1)
         wanted = context.cast(builder, given[2], signature.args[2], types.uint8)
         first_lane = builder.insert_element(ir.Constant(lanes, ir.Undefined), wanted, ir.IntType(32)(0))
         order = ir.Constant(ir.VectorType(ir.IntType(32), REACH), [0] * REACH)
@@ -123,8 +155,8 @@ def _first_mark(_: Any, __: Any) -> Any:
 def _copy_16(_: Any, data: Any, at: Any, into: Any, place: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         lanes = ir.VectorType(ir.IntType(8), 16)
-        value = builder.load(_at(context, builder, signature, given, 0, lanes), align=1)
-        builder.store(value, _at(context, builder, signature, given, 2, lanes), align=1)
+        value = builder.load(pointer(context, builder, signature, given, 0, lanes), align=1)
+        builder.store(value, pointer(context, builder, signature, given, 2, lanes), align=1)
         return context.get_dummy_value()
 
     return types.void(data, at, into, place), generate
@@ -132,7 +164,7 @@ def _copy_16(_: Any, data: Any, at: Any, into: Any, place: Any) -> Any:
 
 def _fetch(_: Any, data: Any, at: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        place = _at(context, builder, signature, given, 0, ir.IntType(8))
+        place = pointer(context, builder, signature, given, 0, ir.IntType(8))
         number = ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [place.type, number, number, number])
         prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")  # type: ignore[no-untyped-call]
@@ -152,40 +184,8 @@ fetch: Any = intrinsic(_fetch)
 """Has the processor bring the bytes at a place into its cache. Any place is allowed."""
 
 
-def _crc_tables() -> np.ndarray[Any, np.dtype[np.uint32]]:
-    tables = np.zeros((8, 256), np.uint32)
-    for byte in range(256):
-        value = byte
-        for _ in range(8):
-            value = value >> 1 ^ (0xEDB88320 if value & 1 else 0)
-        tables[0, byte] = value
-    for number in range(1, 8):
-        tables[number] = tables[0][tables[number - 1] & 0xFF] ^ (tables[number - 1] >> np.uint32(8))
-    return tables
-
-
-CRC_TABLES: Final = _crc_tables()
-
-
 int64: Any = np.int64  # numba types calls of these two, mypy need not
 uint64: Any = np.uint64  # an index of this type is not looked at for being negative
-
-
-@compiled
-def body_crc_of(data: Any, at: int, length: int, tables: Any) -> Any:
-    """What `message.record.body_crc` says of `length` bytes at `at`; `tables` are `CRC_TABLES`."""
-    value = np.uint32(0xFFFFFFFF)
-    place, end = uint64(at), uint64(at + length)
-    while place + uint64(8) <= end:
-        word = word_at(data, place) ^ uint64(value)
-        value = np.uint32(0)
-        for lane in range(8):
-            value ^= tables[7 - lane, (word >> uint64(8 * lane)) & uint64(0xFF)]
-        place += uint64(8)
-    while place < end:
-        value = tables[0, (value ^ np.uint32(data[place])) & np.uint32(0xFF)] ^ (value >> np.uint32(8))
-        place += uint64(1)
-    return np.int32((value ^ np.uint32(0xFFFFFFFF)) & np.uint32(0x7FFFFFFF))
 
 
 @compiled
@@ -193,7 +193,7 @@ def copy_bytes(data: Any, at: int, length: int, into: Any, place: int) -> None:
     """Copy `length` bytes; a negative number copies none."""
     source, target = uint64(at), uint64(place)
     for index in range(uint64(max(length, 0))):
-        into[target + uint64(index)] = data[source + uint64(index)]
+        put_byte(into, target + uint64(index), byte_at(data, source + uint64(index)))
 
 
 @compiled
@@ -214,7 +214,7 @@ def is_same(data: Any, at: int, length: int, other: Any, begin: int, end: int) -
     if end - begin != length:
         return False
     first, second = uint64(at), uint64(begin)
-    for index in range(uint64(length)):  # noqa: SIM110 - compiled code has no generators
-        if data[first + uint64(index)] != other[second + uint64(index)]:
+    for index in range(uint64(length)):
+        if byte_at(data, first + uint64(index)) != byte_at(other, second + uint64(index)):
             return False
     return True
