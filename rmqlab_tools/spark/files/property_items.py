@@ -111,8 +111,8 @@ def wanted_row(data: Any, at: int, end: int, names: Any, name_ends: Any, heads: 
 def last_item(data: Any, at: int, end: int, head: Any, bits: Any) -> Any:
     """Where the value of the last property of a name begins, and its length; -1 and 0 where there is none.
 
-    The name has at least one byte and, with the separator behind it, at most 7: `head` is those as a number, `bits`
-    says which of its bits count. `REACH` bytes after the text may be read too.
+    `head` is the name and the separator that ends it as a number, from 2 to 7 bytes; `bits` says which of its bits
+    count. `REACH` bytes after the text may be read too.
     """
     value_at, length = int64(-1), int64(0)
     first, second = head & uint64(0xFF), (head >> uint64(8)) & uint64(0xFF)
