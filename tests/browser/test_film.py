@@ -9,6 +9,7 @@ import nbformat
 import pytest
 from nbconvert import HTMLExporter
 
+import rmqlab
 from rmqlab.language import spoken
 from tests.browser.conftest import browser, program
 from tests.show.test_film import eight
@@ -17,7 +18,32 @@ FILM = "document.querySelectorAll('rmqlab-film')[0]"
 CHINESE = "document.querySelectorAll('rmqlab-film')[1]"
 ROOT = f"{FILM}.shadowRoot"
 SAYS = f"{ROOT}.querySelector('.says').textContent"
+MANY = "document.querySelectorAll('rmqlab-film')[2]"
 ROOM_PX = 18  # what a room must read
+LAB_PX = 679  # what JupyterLab shows of a notebook in a window of 800
+CONTRAST = 4.5  # of WCAG 2.2, level AA
+# The texts of a film whose ink is too near to their ground, with the contrast; what opacity takes away is counted.
+FAINT = """((root) => {
+  const numbers = (colour) => { const [r, g, b, a = 1] = colour.match(/[\\d.]+/g).map(Number); return [r, g, b, a]; };
+  const light = (rgb) => rgb.map((part) => part / 255)
+    .map((part) => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, part, n) => sum + part * [0.2126, 0.7152, 0.0722][n], 0);
+  const faint = [];
+  for (const part of root.querySelectorAll('.film *')) {
+    const text = [...part.childNodes].filter((node) => node.nodeType === 3).map((node) => node.data).join('').trim();
+    if (!text || !part.checkVisibility() || part.closest(':disabled, style')) continue;
+    const above = [];
+    for (let one = part; one instanceof Element; one = one.parentElement) above.push(one);
+    const ground = above.map((one) => numbers(getComputedStyle(one).backgroundColor)).find((colour) => colour[3] > 0);
+    const [r, g, b, a] = numbers(getComputedStyle(part).color);
+    const seen = above.reduce((product, one) => product * getComputedStyle(one).opacity, a);
+    const ink = [r, g, b].map((colour, n) => colour * seen + ground[n] * (1 - seen));
+    const [more, less] = [light(ink), light(ground.slice(0, 3))].sort((x, y) => y - x);
+    const contrast = (more + 0.05) / (less + 0.05);
+    if (contrast < LEAST) faint.push([text, contrast]);
+  }
+  return faint;
+})""".replace("LEAST", str(CONTRAST))
 
 
 def of_output(film):
@@ -26,15 +52,27 @@ def of_output(film):
     return nbformat.v4.new_code_cell("lab.play()", outputs=[output], execution_count=1)
 
 
+def many():
+    """Five members on eight queues: more than a window of 800 px can show at once."""
+    lab = rmqlab.Lab(topics={"T": 8})
+    for n in range(5):
+        lab.consumer(f"member-{n}", group="G", subscribe={"T": f"tag{n}"})
+        lab.run(seconds=2)
+    lab.send("T", [f"tag{n % 5}" for n in range(24)])
+    lab.run(seconds=5)
+    return lab
+
+
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
-    """A notebook with a film in each language, saved as a page by nbconvert."""
+    """A notebook with a film in each language and a large one, saved as a page by nbconvert."""
     if program() is None:
         pytest.skip("no Chromium here; on Debian and Ubuntu: apt install chromium")
     lab = eight()
     cells = [of_output(lab.play())]
     with spoken("zh"):
         cells.append(of_output(lab.play()))
+    cells.append(of_output(many().play()))
     file = tmp_path_factory.mktemp("saved") / "film.html"
     text, _ = HTMLExporter().from_notebook_node(nbformat.v4.new_notebook(cells=cells))
     file.write_text(text, encoding="utf-8")
@@ -42,7 +80,7 @@ def page(tmp_path_factory):
         page.call("Emulation.setFocusEmulationEnabled", enabled=True)
         page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-reduced-motion", "value": "reduce"}])
         page.open(file.as_uri())
-        page.until(f"!!{CHINESE}?.shadowRoot?.querySelector('.token')", "the films")
+        page.until(f"!!{MANY}?.shadowRoot?.querySelector('.token')", "the films")
         yield page
         if folder := os.environ.get("RMQLAB_SCREENSHOTS"):
             page.picture(Path(folder) / "film.png")
@@ -149,6 +187,50 @@ def test_what_a_room_must_read_is_large_and_nothing_is_cut(page):
         page.resize(width, 1400)
         assert page.evaluate(f"{ROOT}.querySelector('.film').scrollWidth <= {ROOT}.querySelector('.film').clientWidth")
     page.resize(900, 1400)
+
+
+@pytest.mark.parametrize("width", [900, 1280])
+def test_a_large_film_fits_into_a_small_window_and_shows_what_happens(page, width):
+    """The bar stays where it is; the stage below it scrolls by itself to the messages of each step."""
+    page.resize(width, 800)
+    page.evaluate(f"{MANY}.scrollIntoView()")
+    film = f"{MANY}.shadowRoot"
+    steps = page.evaluate(
+        f"(({{ frames, tokens, shadowRoot: root }}) => frames.map((frame, n) => {{ {MANY}.go(n, {{ moves: false }});"
+        " const [room, film] = ['.stage', '.film'].map((name) => root.querySelector(name).getBoundingClientRect());"
+        " const moved = frame.c.map((one) => tokens[one].getBoundingClientRect());"
+        " const hidden = moved.map(({ top, bottom }) => Math.max(room.top - top, bottom - room.bottom));"
+        " return [film.height, Math.max(0, ...hidden)];"
+        f" }}))({MANY})"
+    )
+    over = f"(({{ scrollHeight, clientHeight }}) => scrollHeight - clientHeight)({film}.querySelector('.stage'))"
+    assert page.evaluate(over) > 0
+    assert max(height for height, _ in steps) <= LAB_PX
+    assert [n for n, (_, hidden) in enumerate(steps) if hidden > 0] == []
+    assert page.evaluate(f"{film}.querySelector('.film').scrollWidth <= {film}.querySelector('.film').clientWidth")
+    page.resize(900, 1400)
+
+
+def test_who_does_not_run_looks_so_and_is_read(page):
+    page.evaluate(f"{FILM}.go(0, {{ moves: false }})")
+    member = f"{ROOT}.querySelector('.member')"
+    look = f"(({{ borderStyle, backgroundColor }}) => [borderStyle, backgroundColor])(getComputedStyle({member}))"
+    away = page.evaluate(look)
+    assert page.evaluate(f"{member}.querySelector('.reads').textContent") == "not running"
+    assert page.evaluate(f"parseFloat(getComputedStyle({member}.querySelector('.reads')).fontSize)") >= ROOM_PX
+    page.evaluate(f"{FILM}.go(1, {{ moves: false }})")
+    assert all(was != now for was, now in zip(away, page.evaluate(look), strict=True))
+
+
+@pytest.mark.parametrize("look", ["light", "dark"])
+def test_every_text_stands_out_from_its_ground(page, look):
+    page.evaluate(f"void {FILM}.toggleAttribute('data-dark', {'true' if look == 'dark' else 'false'})")
+    try:
+        for step in (0, 1, 20, 41):
+            page.evaluate(f"{FILM}.go({step}, {{ moves: false }})")
+            assert page.evaluate(f"{FAINT}({ROOT})") == [], step
+    finally:
+        page.evaluate(f"void {FILM}.removeAttribute('data-dark')")
 
 
 def test_the_ground_of_the_page_decides_between_light_and_dark(page):

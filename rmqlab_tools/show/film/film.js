@@ -22,34 +22,45 @@ p, ol, h3, h4 { margin: 0; }
 .says[data-look=bad] { border-color: var(--bad); } .says[data-look=good] { border-color: var(--good); } .says[data-look=slot] { border-color: #56b4e9; }
 .says time { font-weight: 400; color: var(--soft); font-variant-numeric: tabular-nums; margin-right: .5em; }
 .says .later { background: var(--pale); border-radius: 4px; padding: 0 .35em; }
-.stage { display: grid; grid-template-columns: minmax(7.2rem, .8fr) minmax(17rem, 2.3fr) minmax(13rem, 1.9fr); gap: .6rem; align-items: start; }
+.stage { display: grid; grid-template-columns: minmax(8.4rem, .8fr) minmax(17rem, 2.3fr) minmax(13rem, 1.9fr); gap: .6rem; align-items: start;
+  min-height: 0; overflow: auto; scrollbar-width: thin; margin: -4px; padding: 4px; }
+.sight { display: flex; flex-direction: column; max-height: max(28rem, 100vh - 187px); } /* below it the foot, above it JupyterLab's bars */
+.stage[data-long] { grid-template-columns: minmax(8.4rem, .6fr) minmax(17rem, 2.8fr) minmax(13rem, 1.5fr); }
 .part { border: 2px solid var(--line); border-radius: 8px; padding: .4rem .5rem; background: var(--ground); min-width: 0; }
 .part[data-acts] { border-color: #56b4e9; box-shadow: 0 0 0 2px #56b4e9; }
 .part h4, .members h4 { font-size: 18px; font-weight: 700; }
 .members { display: grid; gap: .6rem; min-width: 0; }
-.member[data-away] > :not(h4) { opacity: .38; }
+.member[data-away] { border-style: dashed; background: var(--pale); }
+.member[data-away] .reads { display: inline-block; border-radius: 5px; padding: .05em .5em; color: var(--ground); background: var(--soft); font-size: 18px; font-weight: 700; }
+.member[data-away] .box { background: none; outline: 2px dashed var(--line); outline-offset: -2px; }
+.member[data-away] .box > .label { color: var(--soft); font-weight: 400; }
 .soft { color: var(--soft); font-size: 16px; font-weight: 400; }
 .chip { display: inline-block; border-radius: 5px; padding: .05em .45em; font-weight: 700; border: 1px solid var(--line); overflow-wrap: anywhere; background: var(--pale); }
-.slot { border: 3px dashed var(--line); border-radius: 8px; padding: .35rem .5rem; margin: .3rem 0 .5rem; }
+.slot { border: 3px dashed var(--line); border-radius: 8px; padding: .3rem .5rem; margin: .3rem 0 .4rem; }
+.slot > .head { display: flex; flex-wrap: wrap; justify-content: space-between; align-items: baseline; gap: 0 .6rem; margin-bottom: .15rem; }
 .chip[data-striped] span { background: #fff; color: #000; border-radius: 4px; padding: 0 .3em; }
-.slot .chip { display: block; font-size: 22px; padding: .15em .6em; text-align: center; }
-.queue { display: grid; grid-template-columns: 5.4em minmax(0, 1fr) auto; gap: .2rem .4rem; align-items: center; border-top: 1px solid var(--line); padding: .2rem 0; min-height: 3.5rem; }
-.queue .state { text-align: right; }
+.slot .chip { display: block; font-size: 22px; padding: .15em .6em; text-align: center; } .slot .chip[data-long] { font-size: 18px; line-height: 1.25; }
+.queue { display: grid; grid-template-columns: 5.4em minmax(0, 1fr) auto; gap: .2rem .4rem; align-items: center; border-top: 1px solid var(--line); padding: .1rem 0; min-height: 3.1rem; } .stage[data-dense] .queue { min-height: 2.95rem; }
+.queue .state { text-align: right; line-height: 1.2; }
 .waiting { color: var(--text); background: var(--pale); border-radius: 4px; padding: 0 .3em; white-space: nowrap; }
 .tokens { display: flex; flex-wrap: wrap; gap: .25rem; min-height: 2.9rem; align-items: center; min-width: 0; }
-.producer .tokens { max-height: 27rem; overflow: auto; }
+.producer .tokens { max-height: max(15rem, min(27rem, 100vh - 370px)); overflow: auto; scrollbar-width: thin; }
 .box { margin-top: .3rem; border-radius: 6px; padding: .2rem .35rem; background: var(--pale); }
 .box[data-look=bad] { outline: 2px solid var(--bad); outline-offset: -2px; } .box[data-look=good] { outline: 2px solid var(--good); outline-offset: -2px; }
 .box > .label { font-size: 18px; line-height: 1.2; } .box[data-look=bad] > .label { color: var(--bad); font-weight: 700; } .box[data-look=good] > .label { color: var(--good); font-weight: 700; }
 .token { font: inherit; line-height: 1.1; border: 2px solid transparent; border-radius: 6px; padding: .2rem .4rem; cursor: pointer; text-align: left; position: relative; max-width: 100%; overflow-wrap: anywhere; }
 .token small { display: block; font-size: 18px; }
+.stage[data-dense] .box { display: flex; flex-wrap: wrap; align-items: center; gap: .1rem .5rem; } .stage[data-dense] .queue .tokens { min-height: 2.7rem; } .stage[data-dense] .box .tokens { min-height: 0; }
+.stage[data-dense] .token { padding: .1rem .35rem; } .stage[data-dense] .tokens { gap: .2rem; }
 .token[data-now] { border-color: var(--text); box-shadow: 0 0 0 2px var(--ground), 0 0 0 4px var(--text); z-index: 2; }
 .token[aria-pressed=true] { outline: 3px dotted var(--text); outline-offset: 3px; }
-.way { margin-top: .6rem; font-size: 16px; } .way ol { margin: .2rem 0 0; padding-left: 1.5rem; }
-details { margin-top: .5rem; font-size: 16px; } details ol { padding-left: 2.4rem; } summary { cursor: pointer; min-height: 1.8rem; }
+.foot { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 1.5rem; margin-top: .6rem; font-size: 16px; } .foot > * { flex: 0 1 auto; min-width: 0; } .foot > details[open], .way:has(ol) { flex-basis: 100%; }
+.way { margin: 0; } .way ol { margin: .2rem 0 0; padding-left: 1.5rem; }
+details ol { padding-left: 2.4rem; } summary { cursor: pointer; min-height: 1.8rem; }
 li[aria-current] { font-weight: 700; } details li { cursor: pointer; }
+@media print { .sight { max-height: none; } }
 @container (max-width: 46rem) {
-  .stage { grid-template-columns: minmax(0, 1fr); }
+  .sight { max-height: none; } .stage, .stage[data-long] { grid-template-columns: minmax(0, 1fr); overflow: visible; }
   .queue { grid-template-columns: 4.6em minmax(0, 1fr) auto; }
   .film { padding: .5rem; }
   .top { position: sticky; top: 0; z-index: 9; background: var(--ground); padding-bottom: .2rem; }
@@ -68,6 +79,8 @@ li[aria-current] { font-weight: 700; } details li { cursor: pointer; }
   const attribute = (element, name, on) => element.toggleAttribute(name, Boolean(on));
   const still = matchMedia("(prefers-reduced-motion: reduce)");
   const night = matchMedia("(prefers-color-scheme: dark)");
+  const LONG = 30; // characters of an expression that take two lines or more
+  const [MOST_BOXES, MOST_MESSAGES] = [5, 10]; // of all members; with more, an empty box is a line high
   const OF_BROKER = (name) => !["unsent", "waiting", "no_owner"].includes(name.split(":")[0]);
 
   class RmqlabFilm extends HTMLElement {
@@ -171,8 +184,8 @@ li[aria-current] { font-weight: 700; } details li { cursor: pointer; }
       });
       const { first, back, play, next, last: end, range, count } = this.parts;
       const film = el("section", { class: "film", tabindex: 0, "aria-label": `${data.title}. ${this.say("keys")}`, lang: data.lang === "zh" ? "zh-CN" : "en" },
-        el("div", { class: "top" }, el("div", { class: "bar" }, play, first, back, next, end, range, count, speed), this.parts.says), this.stage(), this.parts.way,
-        el("details", {}, el("summary", {}, this.say("steps")), this.parts.list));
+        el("div", { class: "sight" }, el("div", { class: "top" }, el("div", { class: "bar" }, play, first, back, next, end, range, count, speed), this.parts.says), this.stage()),
+        el("div", { class: "foot" }, this.parts.way, el("details", {}, el("summary", {}, this.say("steps")), this.parts.list)));
       film.addEventListener("keydown", (event) => this.key(event));
       return film;
     }
@@ -197,8 +210,8 @@ li[aria-current] { font-weight: 700; } details li { cursor: pointer; }
         return { row: el("div", { class: "queue" }, el("span", {}, this.say("queue", { queue: n })), tokens, state), state };
       });
       this.slotChip = el("span", { class: "chip" });
-      this.slotBy = el("div", { class: "soft" });
-      this.slotBox = el("div", { class: "slot" }, el("div", {}, data.line ? this.say("line") : this.say("slot")), this.slotChip, this.slotBy);
+      this.slotBy = el("span", { class: "soft" });
+      this.slotBox = el("div", { class: "slot" }, el("div", { class: "head" }, el("span", {}, data.line ? this.say("line") : this.say("slot")), this.slotBy), this.slotChip);
       this.broker = el("div", { class: "part broker" }, el("h4", {}, this.say("broker")), this.queues.map(({ row }) => row), this.slotBox,
         used((name) => OF_BROKER(name) && name.endsWith(":")).map((name) => box(name)));
       const order = ["let_through", "invisible", "delivered"];
@@ -206,15 +219,19 @@ li[aria-current] { font-weight: 700; } details li { cursor: pointer; }
       this.members = new Map(data.members.map((who) => {
         const asks = el("span", { class: "chip" });
         const says = el("span", { class: "soft" }, `${this.say("asks")} `);
-        const reads = el("div", { class: "soft" });
+        const reads = el("div", { class: "soft reads" });
         const part = el("div", { class: "part member" }, el("h4", {}, `${who} `, says, asks), reads, mine(who).sort((a, b) => rank(a) - rank(b)).map((name) => box(name)));
         return [who, { part, asks, reads, says }];
       }));
       this.tokens = data.messages.map(([body, tag, , , colour, ink, member], n) => el("button", {
         type: "button", class: "token", "aria-pressed": "false", style: `background:${colour};color:${ink}`, click: () => this.choose(n),
       }, el("span", { class: "mark" }), body, el("small", {}, `${tag ?? this.say("no_tag")}${member ? ` → ${member}` : ""}`)));
-      return el("div", { class: "stage" }, this.producer, this.broker,
-        el("div", { class: "members" }, [...this.members.values()].map(({ part }) => part)));
+      const ofMembers = [...this.boxes.keys()].filter((name) => this.members.has(name.split(/:(.*)/s)[1])).length;
+      const ofBroker = this.broker.querySelectorAll(".box").length;
+      const long = Object.keys(data.colours).some((expression) => expression.length > LONG);
+      const dense = long || ofMembers > MOST_BOXES || ofBroker > 1 || data.messages.length > MOST_MESSAGES;
+      return (this.room = el("div", { class: "stage", "data-dense": dense, "data-long": long }, this.producer, this.broker,
+        el("div", { class: "members" }, [...this.members.values()].map(({ part }) => part))));
     }
 
     // One frame.
@@ -232,6 +249,7 @@ li[aria-current] { font-weight: 700; } details li { cursor: pointer; }
       if (focused?.classList.contains("token")) focused.focus({ preventScroll: true });
       this.state(frame);
       this.words(frame, before);
+      this.follow(frame);
       if (animated) this.move(were, before < now);
       if (!this.playing && !silent) this.tell();
     }
@@ -248,6 +266,21 @@ li[aria-current] { font-weight: 700; } details li { cursor: pointer; }
       });
     }
 
+    // A stage that is higher than its room is scrolled to what happens: messages, or the slot, or who acts.
+    follow(frame) {
+      if (this.room.scrollHeight <= this.room.clientHeight) return;
+      const messages = frame.c.map((n) => this.tokens[n]);
+      const actors = frame.h.map((who) => this.members.get(who)?.part).filter(Boolean);
+      const acts = messages.length ? messages : frame.slotChanged ? [this.slotBox] : actors;
+      if (!acts.length) return;
+      const room = this.room.getBoundingClientRect();
+      const sights = acts.map((part) => part.getBoundingClientRect());
+      const above = Math.min(...sights.map(({ top }) => top)) - room.top - 12;
+      const below = Math.max(...sights.map(({ bottom }) => bottom)) - room.bottom + 12;
+      if (above < 0) this.room.scrollTop += above;
+      else if (below > 0) this.room.scrollTop += Math.min(below, above);
+    }
+
     where(n, name) {
       const [what, at] = name.split(/:(.*)/s);
       const label = this.data.boxes.find(([known]) => known === name)[1];
@@ -260,6 +293,7 @@ li[aria-current] { font-weight: 700; } details li { cursor: pointer; }
       chip.style.background = colour;
       chip.style.color = ink;
       attribute(chip, "data-striped", colour && !ink); // no ink is read on all of its stripes: the words get a ground
+      attribute(chip, "data-long", expression.length > LONG);
       chip.replaceChildren(el("span", {}, expression));
     }
 

@@ -196,6 +196,14 @@ def test_letters_in_pictures_can_be_read(pages, width):
         )
 
 
+def test_a_lessons_sentences_are_no_wider_than_those_of_pages(pages):
+    widest = "Math.max(...[...document.querySelectorAll('section > :is(p, ul, ol)')].map((one) => one.clientWidth))"
+    of_page, of_lesson = (
+        shown(pages, f"en/{name}.html", 1280).evaluate(widest) for name in ("how-to/browser", "notebooks/04_two_layers")
+    )
+    assert 0 < of_lesson <= of_page
+
+
 def test_every_page_has_the_header_and_says_what_others_show_of_it(site):
     for path in [path for language in LANGUAGES for path in (site / language).rglob("*.html")]:
         text = path.read_text(encoding="utf-8")
