@@ -19,8 +19,11 @@ from rmqlab.protocol.subscription_data import SQL92, TAG, build_subscription
 from rmqlab_tools.cli import cli
 from rmqlab_tools.spark import matching, read_store
 from rmqlab_tools.spark.archived import writing
+from rmqlab_tools.spark.archived.manifest import Place, read_contents
+from rmqlab_tools.spark.archived.matching import Wanted
 from rmqlab_tools.spark.archived.property_columns import MOST, REST, property_columns, with_rest
 from rmqlab_tools.spark.archived.queue_hours import QUEUE, STORED, by_queue_and_time, runs_of
+from rmqlab_tools.spark.archived.rows import COLUMNS, Question
 from tests.proof.drained_stream import drained
 from tests.proof.log_maker import LogMaker
 
@@ -121,14 +124,38 @@ def test_rows_and_what_a_change_loses(spark, made):
 def test_rows_and_streams_are_what_the_filter_says(spark, made, tmp_path):
     _, folder, messages, _ = made
     wanted = [expected(properties, "a > 3", SQL92) for *_, properties in messages]
-    everything = matching(spark, folder, "a > 3", SQL92, columns=["storeTimestamp"], everything=True).collect()
+    everything = matching(spark, folder, "a > 3", SQL92, everything=True).collect()
     assert {row.storeTimestamp // 360_000: row.wanted for row in everything} == dict(enumerate(wanted))
-    assert len(everything) == len(messages)
+    assert [(row.topic, row.queueId) for row in sorted(everything, key=lambda row: row.storeTimestamp)] == [
+        message[:2] for message in messages
+    ]
     rows = {row.physicalOffset: row for row in matching(spark, folder, "a > 3", SQL92).collect()}
     assert len(rows) == sum(wanted)
     assert {
         row.physicalOffset: row for row in drained(matching(spark, folder, "a > 3", SQL92, stream=True), tmp_path)
     } == rows
+
+
+@pytest.mark.parametrize("everything", [False, True])
+@pytest.mark.parametrize("columns", [(), ("topic",), tuple(COLUMNS)], ids=len)
+def test_lists_of_messages_have_the_rows(made, monkeypatch, columns, everything):
+    if not columns and not everything:
+        return
+    monkeypatch.setattr("rmqlab_tools.spark.archived.rows._TOGETHER", 7)
+    place = Place.of(made[1])
+    contents = read_contents(place, made[1])
+    for since in (None, 100 * 360_000):
+        question = Question(str(made[1]), Wanted("a > 3", SQL92), columns, everything, since=since).checked()
+        work = question.parts(place, contents.files, 2, contents.labels())
+        rows = [row for batch in question.answer(iter(work)) for row in batch.to_pylist()]
+        lists = [row for batch in question.answer_in_lists(iter(work)) for row in batch.to_pylist()]
+        assert rows == [
+            {name: row[name][place] if isinstance(row[name], list) else row[name] for name in question.schema().names}
+            for row in lists
+            for place in range(len(row["wanted"]))
+        ]
+        assert {len(row["wanted"]) for row in lists} <= {*range(1, 8)}
+        assert len(rows) > 100
 
 
 def test_a_stream_goes_on_with_what_is_added_and_takes_nothing_twice(spark, tmp_path):
