@@ -61,7 +61,7 @@ def run(args: Namespace) -> int:
         result = match(
             args.archive, args.expression, kind, changed=args.changed, changed_kind=changed_kind, topics=args.topic,
             since=since, until=until, version=args.version,
-            session=(lambda: open_session(args.spark)) if on_spark else None,
+            session=(lambda: open_session(args.spark, quick=True)) if on_spark else None,  # its JVM only hands out work
         )  # fmt: skip
     out = printer(args)
     out.say(*result.lines())

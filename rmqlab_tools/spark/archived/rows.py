@@ -97,8 +97,8 @@ class Question(NamedTuple):
         """Read as `answer`; each row has lists of the columns of many messages."""
         schema = self.lists()
         for part, table in self._tables(parts):
-            ends = np.minimum(np.arange(0, table.num_rows + _TOGETHER, _TOGETHER, np.int32), table.num_rows)
-            offsets = pa.array(ends.astype(np.int32))
+            ends = np.arange(0, table.num_rows + _TOGETHER, _TOGETHER, dtype=np.int32).clip(max=table.num_rows)
+            offsets = pa.array(ends)
             shared = {name: pa.repeat(getattr(part, name), len(ends) - 1) for name in _OF_FILE if name in self.columns}
             yield pa.RecordBatch.from_arrays(
                 [
