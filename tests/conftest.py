@@ -126,6 +126,7 @@ def connect(tmp_path_factory):
         str(Path(pyspark.__file__).parent / "bin" / "spark-submit"), "--master", "local[1]", "--driver-memory", "1g",
         "--driver-java-options", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "--conf", "spark.ui.enabled=false", "--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.log.level=ERROR",
+        "--conf", "spark.sql.shuffle.partitions=2",
         "--conf", f"spark.connect.grpc.binding.port={port}", "--conf", "spark.connect.grpc.binding.address=127.0.0.1",
         "--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "--name", "rmqlab-test", "spark-internal",
     ]  # fmt: skip

@@ -44,10 +44,12 @@ _ADDRESS: Final = re.compile(
 _PORTS: Final = {"sc": 15002, "spark": 7077}
 _PATIENCE: Final = 5  # seconds
 # Spark's 200 parts of a shuffle are 200 tasks, of which each may start Python: a small audit took minutes for them.
+# Elsewhere a number that somebody has set is kept; on this machine there are as many parts as processors.
 _SHUFFLE: Final = "spark.sql.shuffle.partitions"
+_SPARKS_OWN, _ELSEWHERE = "200", "32"
 # A file in the current folder must not stand in for a module of a worker: Python started by `-m` looks there first.
 SAFE_PATH: Final = "PYTHONSAFEPATH"
-REMOTE: Final = {_SHUFFLE: "32", f"spark.executorEnv.{SAFE_PATH}": "1"}
+REMOTE: Final = {f"spark.executorEnv.{SAFE_PATH}": "1"}
 SPARK_SETTINGS: Final = {
     "spark.sql.caseSensitive": "true",
     "spark.sql.session.timeZone": "UTC",
@@ -106,8 +108,11 @@ def open_session(
             if local:
                 _start_quietly(address, settings)
             session = builder.getOrCreate()
-        if local and _SHUFFLE not in (conf or {}):
-            session.conf.set(_SHUFFLE, session.sparkContext.defaultParallelism)
+        if _SHUFFLE not in (conf or {}):
+            if local:
+                session.conf.set(_SHUFFLE, session.sparkContext.defaultParallelism)
+            elif session.conf.get(_SHUFFLE) == _SPARKS_OWN:
+                session.conf.set(_SHUFFLE, _ELSEWHERE)
         if not local and SUBMITTED not in os.environ:
             ship(session)
     except Exception as error:

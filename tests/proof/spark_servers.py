@@ -216,6 +216,7 @@ class ConnectServer(_Servers):
             "spark.driver.bindAddress": HOST,
             "spark.ui.enabled": "false",
             "spark.log.level": "INFO",
+            "spark.sql.shuffle.partitions": "2",  # for stores of some hundred messages
             **self.conf,
         }
         settings = [part for name, value in conf.items() for part in ("--conf", f"{name}={value}")]

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -92,6 +93,11 @@ def test_a_notebook_reads_in_its_language_what_it_waits_for(monkeypatch, capsys,
 def test_the_environment_names_the_address_and_the_argument_goes_over_it(monkeypatch):
     asked = []
 
+    class Session:
+        """What Spark gives; it has the number of shuffle parts that somebody chose."""
+
+        conf = SimpleNamespace(get={"spark.sql.shuffle.partitions": "8"}.get)
+
     class Builder:
         def appName(self, name):  # noqa: N802
             return self
@@ -173,6 +179,13 @@ from tests.proof.drained_stream import drained
 
 spark = open_session()
 folder = Path(sys.argv[1])
+shuffle = "spark.sql.shuffle.partitions"
+parts = [spark.conf.get(shuffle)]
+for own in ("200", "7"):
+    spark.conf.set(shuffle, own)
+    parts.append(open_session().conf.get(shuffle))
+parts.append(open_session(conf={shuffle: "200"}).conf.get(shuffle))
+spark.conf.unset(shuffle)
 axes = {"members": [2], "queues": [2], "shared": [0], "gap_ms": [0, 100], "delay_us": [200], "traffic": ["starting"]}
 whole = SWEEPS["loss"].sweep("loss", runs=2, axes=axes)
 swept = run_sweep(whole, folder / "there", session=spark, progress=lambda *told: print(told, file=sys.stderr))
@@ -199,6 +212,7 @@ archived = rmqlab.archive(path_of_store, folder / "archive", session=spark)
 print(json.dumps({
     "store": [store.where("topic = 'A'").count(), store.count()],
     "kind": type(spark).__module__,
+    "parts": parts,
     "sweep": [swept.records == run_sweep(whole, folder / "here").records, len(swept.good)],
     "deaths": [one["twice"] for one in deaths.records],
     "differing": [dict(one.differing) for one in agreements],
@@ -224,6 +238,8 @@ def test_filters_sweeps_and_stores_over_connect(connect, tmp_path):
     assert told.returncode == 0, told.stderr
     result = json.loads(told.stdout.splitlines()[-1])
     assert result["kind"].startswith("pyspark.sql.connect")
+    # The server's own number is kept; Spark's 200 is nobody's, unless it is asked for.
+    assert result["parts"] == ["2", "32", "7", "200"]
     assert result["store"] == [6, 12]
     assert result["sweep"] == [True, 2]
     assert "(0, 0, 0)\n(2, 0, 0)\n" in told.stderr  # done, kept, failed: what the sweep reports
@@ -265,6 +281,11 @@ def test_an_address_without_a_port_means_the_usual_one(monkeypatch):
 def test_under_spark_submit_its_master_is_used_and_nothing_is_shipped_again(monkeypatch):
     asked = []
 
+    class Session:
+        """What Spark gives; it has the number of shuffle parts that somebody chose."""
+
+        conf = SimpleNamespace(get={"spark.sql.shuffle.partitions": "8"}.get)
+
     class Builder:
         def appName(self, name):  # noqa: N802
             return self
@@ -278,16 +299,16 @@ def test_under_spark_submit_its_master_is_used_and_nothing_is_shipped_again(monk
             return self
 
         def getOrCreate(self):  # noqa: N802
-            return "the session"
+            return Session
 
     monkeypatch.setattr("pyspark.sql.SparkSession.builder", Builder())
     monkeypatch.setattr(module, "knock", lambda address: None)
     monkeypatch.setattr(module, "ship", asked.append)
     monkeypatch.setenv(module.SUBMITTED, "1")
     monkeypatch.delenv("RMQLAB_SPARK", raising=False)
-    assert open_session() == "the session"
+    assert open_session() is Session
     assert asked == ["true"]
-    assert open_session("spark://host:7077") == "the session"
+    assert open_session("spark://host:7077") is Session
     assert asked[1:] == ["spark://host:7077", "true"]
 
 
