@@ -38,7 +38,7 @@ def side_by_side(work: Callable[[T, Progress], R], tasks: Sequence[T], progress:
     """
     waiting = iter(enumerate(tasks))
     answers: SimpleQueue[tuple[str, int, Any]] = SimpleQueue()
-    helpers = [_start() for _ in range(min(processors(), len(tasks)))]
+    helpers = [Helper() for _ in range(min(processors(), len(tasks)))]
     try:
         for helper in helpers:
             Thread(target=_serve, args=(helper, work, waiting, answers), daemon=True).start()
@@ -54,30 +54,46 @@ def side_by_side(work: Callable[[T, Progress], R], tasks: Sequence[T], progress:
         return [results[number] for number in range(len(tasks))]
     finally:
         for helper in helpers:
-            helper.kill()
-            helper.communicate()
+            helper.end()
 
 
-def _start() -> subprocess.Popen[bytes]:
-    environ = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = [sys.executable, "-m", "rmqlab_tools.side_by_side"]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ)  # noqa: S603 - ourselves
+class Helper:
+    """Another Python that does one task after the other."""
+
+    def __init__(self) -> None:
+        environ = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        command = [sys.executable, "-m", "rmqlab_tools.side_by_side"]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ)  # noqa: S603 - ourselves
+
+    def answers(self, work: Callable[[T, Progress], object], task: T) -> Iterator[tuple[str, Any]]:
+        """What it says of a task, each with its kind: NOW, and at last DONE or FAILED.
+
+        Raises:
+            EOFError: it has ended.
+            OSError: it has ended.
+        """
+        tasks, output = self._process.stdin, self._process.stdout
+        if tasks is None or output is None:
+            raise ValueError("a helper has pipes")
+        pickle.dump((work, task), tasks)
+        tasks.flush()
+        kind = NOW
+        while kind == NOW:
+            kind, value = pickle.load(output)  # noqa: S301 - our own helper's
+            yield kind, value
+
+    def end(self) -> None:
+        """End it, whatever it does."""
+        self._process.kill()
+        self._process.communicate()
 
 
-def _serve(
-    helper: subprocess.Popen[bytes], work: object, waiting: Iterator[tuple[int, Any]], answers: SimpleQueue[Any]
-) -> None:
+def _serve(helper: Helper, work: Any, waiting: Iterator[tuple[int, Any]], answers: SimpleQueue[Any]) -> None:
     """Give a helper one task after the other, and pass on what it says."""
-    number, tasks, output = -1, helper.stdin, helper.stdout
-    if tasks is None or output is None:
-        raise ValueError("a helper has pipes")
+    number = -1
     try:
         for number, task in waiting:
-            pickle.dump((work, task), tasks)
-            tasks.flush()
-            kind = NOW
-            while kind == NOW:
-                kind, value = pickle.load(output)  # noqa: S301 - our own helper's
+            for kind, value in helper.answers(work, task):
                 answers.put((kind, number, value))
     except Exception as error:  # noqa: BLE001 - whatever it is, the thread that waits raises it
         answers.put((FAILED, number, error))

@@ -110,8 +110,9 @@ def explore(
     chosen, cluster = scenario_and_settings(scenario, settings, rules_of(version, rules))
     warn(_asked(chosen), refused=True, sql92=cluster.rules.sql92)
     search = Explorer(
-        chosen, budget=budget, seconds=seconds, seed=seed, samples=samples, shortening=shortening, cluster=cluster
-    )
+        chosen, budget=budget, seconds=seconds, seed=seed, samples=samples, shortening=shortening, cluster=cluster,
+        helpers=True,
+    )  # fmt: skip
     return search.explore()
 
 

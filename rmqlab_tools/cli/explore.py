@@ -118,6 +118,7 @@ def run(args: Namespace) -> int:
         vary=() if args.vary is None else args.vary.split(","),
         cluster=replace(settings, rules=rules),
         properties=properties,
+        helpers=True,
     )
     make_folder(args.schedules, "--schedules")
     with Progress("exploring", unit="runs") as progress:

@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from contextlib import closing
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput, whole_number
 from rmqlab.language import _
+from rmqlab.rules import RULES
 from rmqlab.sim.simulate import simulate
 from rmqlab_tools.gc_tuning import gc_tuning
 from rmqlab_tools.search.defaults import RUN_BUDGET, SAMPLES, SHORTENING_BUDGET
@@ -67,6 +69,7 @@ class Explorer:
         vary: Sequence[str] = (),
         cluster: ClusterConfig | None = None,
         properties: Sequence[RunProperty] | None = None,
+        helpers: bool = False,
     ) -> None:
         """`samples` runs at least are drawn from `seed` on, of which 0 draws none.
 
@@ -77,6 +80,8 @@ class Explorer:
 
         Schedules of outcomes that no search reaches are made shorter with at most `shortening` runs beyond the
         budget, those of properties first, then the most frequent outcomes.
+
+        `helpers`: other processes make runs of a long search ahead, one for each processor; the answer is the same.
 
         Raises:
             BadInput: a budget below 1, no time at all, a negative number of samples, runs for shortening, or ms, or a
@@ -91,6 +96,8 @@ class Explorer:
         self._cluster = cluster
         self._budget, self._seed, self._samples, self._lag_ms = budget, seed, min(samples, budget // 2), lag_ms
         self._properties = usual_properties(scenario) if properties is None else list(properties)
+        self._key = partial(_key_of, [judged.says for judged in self._properties])
+        self._helpers = helpers and self._can_be_sent()
         self._varied: tuple[str, ...] = checked_vary(vary)  # by the last of the searches
         self._searches: list[OpenSearch] = []
         self._drawn: dict[tuple[Any, ...], Run] = {}
@@ -136,13 +143,20 @@ class Explorer:
     def _search(self, max_runs: int, progress: Callable[[int], None] | None) -> OpenSearch:
         """Search what is varied now, with at most so many runs."""
         timing = search_timing(self.scenario, self._varied, self._lag_ms * 1_000)
-        search = OpenSearch(self.scenario, self._key, timing=timing, cluster=self._cluster)
+        search = OpenSearch(self.scenario, self._key, timing=timing, cluster=self._cluster, helpers=self._helpers)
         self._searches.append(search)
-        while not search.exhausted and search.runs < max_runs and not (search.runs and self._is_over()):
-            search.step()
-            if progress is not None and search.runs % RUNS_PER_REPORT == 0:
-                progress(sum(earlier.runs for earlier in self._searches) + self._counts.total())
+        with closing(search):
+            while not search.exhausted and search.runs < max_runs and not (search.runs and self._is_over()):
+                search.step(max_runs - search.runs)
+                if progress is not None and search.runs % RUNS_PER_REPORT == 0:
+                    progress(sum(earlier.runs for earlier in self._searches) + self._counts.total())
         return search
+
+    def _can_be_sent(self) -> bool:
+        """Whether another process knows the properties and the rules: those that somebody wrote stay in this one."""
+        return all(_is_ours(judged.says) for judged in self._properties) and (
+            self._cluster is None or self._cluster.rules in RULES.values()
+        )
 
     def _is_over(self) -> bool:
         """Whether the time is over; asked before each run that would follow, so a yes means that one is left out."""
@@ -156,10 +170,6 @@ class Explorer:
     def _endings(self) -> Iterator[Run]:
         for search in self._searches:
             yield from search.endings
-
-    def _key(self, run: Run) -> tuple[Any, ...]:
-        said = tuple(judged.says(run) is None for judged in self._properties)
-        return (run.outcome(), said, tuple(sorted({fate.body for fate in run.fates if fate.lost})))
 
     def _timed(self, chooser: Chooser) -> Run:
         return simulate(self.scenario, chooser=chooser, timing=race_timing(self.scenario), cluster=self._cluster)
@@ -262,6 +272,15 @@ class Explorer:
             run = self._checked(run)
         text = None if run is None else judged.says(run)
         return PropertyVerdict(judged, (run is not None) == wanted, run is not None or exhausted, run, text, shortened)
+
+
+def _key_of(says: Sequence[Callable[[Run], str | None]], run: Run) -> tuple[Any, ...]:
+    said = tuple(judge(run) is None for judge in says)
+    return (run.outcome(), said, tuple(sorted({fate.body for fate in run.fates if fate.lost})))
+
+
+def _is_ours(says: object) -> bool:
+    return getattr(getattr(says, "func", says), "__module__", "").startswith("rmqlab_tools.")
 
 
 def _weigh(search: OpenSearch, by_outcome: dict[Outcome, FoundOutcome]) -> None:

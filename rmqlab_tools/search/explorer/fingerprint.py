@@ -13,7 +13,7 @@ import marshal
 import re
 from functools import cache
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from rmqlab.broker.broker_config import BrokerConfig
 from rmqlab.broker.config_manager import file_text
@@ -33,6 +33,7 @@ from rmqlab.protocol.wire import Wire
 from rmqlab.rules import Rules
 from rmqlab.run.facts import FactLog
 from rmqlab.scenario.fault_steps import FaultStep, SetClock
+from rmqlab.scenario.scenario import OutgoingMessage, Step
 from rmqlab.scenario.schedule import Timing
 from rmqlab.sim.cluster import Cluster
 from rmqlab.sim.frame_queues import FrameQueues
@@ -62,6 +63,7 @@ LEFT_OUT: dict[str, tuple[str, ...]] = {
         "observe", "on_register", "choose", "message_store", "config", "store_host",  # fixed, or looked at elsewhere
     ),
     "BrokerHooks": ("observe",),
+    "NameServer": ("_answers",),  # its own methods, and those of its tables
     "Broker2Client": ("_opaque",),  # numbers of one-way requests that nobody answers
     "VirtualNode": ("world", "_opaque", "pending", "_tasks"),  # the last two: see _client
     "VirtualTask": ("_scheduler", "ticket", "result"),  # live entries of the heap stand for the ticket
@@ -77,19 +79,20 @@ FIXED = (
     UniqueIdMaker, LateReput, VirtualTime, Scheduler, FrameQueues, Simulation, Cluster, RunRecorder, FactLog,
     Rules, Wire,
 )  # fmt: skip
+UNCHANGING = (TopicRouteData, OutgoingMessage, *get_args(Step))
 VERSION_IN_TEXT = re.compile(rb'"subVersion":(\d+)')
 
 
 class StateWalk(Walk):
     """A walk over a simulation's state. `versions` met so far; `node` is the client whose frames are looked at."""
 
-    __slots__ = ("node", "routes", "versions")
+    __slots__ = ("node", "texts", "versions")
 
-    def __init__(self, reader: Reader, routes: dict[int, tuple[TopicRouteData, int]]) -> None:
+    def __init__(self, reader: Reader, texts: dict[int, tuple[object, bytes]]) -> None:
         super().__init__(reader)
         self.versions: list[int] = []
         self.node: VirtualNode | None = None
-        self.routes = routes
+        self.texts = texts
 
 
 class Fingerprint:
@@ -106,7 +109,7 @@ class Fingerprint:
             or any(getattr(step, "orderly", False) or isinstance(step, FaultStep) for step in steps)
         )
         self._clocks_move = any(isinstance(step, SetClock) for step in steps)
-        self._routes: dict[int, tuple[TopicRouteData, int]] = {}
+        self._texts: dict[int, tuple[object, bytes]] = {}
 
     def digest(self) -> bytes:
         """16 bytes that stand for the present state."""
@@ -115,7 +118,7 @@ class Fingerprint:
     def state(self) -> Canonical:
         """The present state as one tuple; two of them tell what differs between two states."""
         world, cluster = self._world, self._simulation.cluster
-        walk = StateWalk(_reader(clocks=self._clocks), self._routes)
+        walk = StateWalk(_reader(clocks=self._clocks), self._texts)
         lanes = world.lanes
         body = (
             world.scheduler.now_us,
@@ -232,15 +235,16 @@ def _filter_data(walk: StateWalk, data: ConsumerFilterData) -> Canonical:
     return (data.consumer_group, data.topic, data.expression, data.born_time, data.dead_time)
 
 
-def _route(walk: StateWalk, route: TopicRouteData) -> Canonical:
-    known = walk.routes.get(id(route))
+def _unchanging(walk: StateWalk, thing: object) -> Canonical:
+    """What is never changed where it stands, by its text, which is written once."""
+    known = walk.texts.get(id(thing))
     if known is None:
-        known = walk.routes[id(route)] = (route, hash(repr(route)))
+        known = walk.texts[id(thing)] = (thing, blake2b(repr(thing).encode(), digest_size=16).digest())
     return known[1]
 
 
 def _timers(walk: StateWalk, timers: Timers) -> Canonical:
-    return tuple((due, name, walk.of(action)) for due, name, action in timers.upcoming())
+    return walk.again(timers) or tuple((due, name, walk.of(action)) for due, name, action in timers.upcoming())
 
 
 def _compiled(_: StateWalk, compiled: CompiledSql92) -> Canonical:
@@ -252,7 +256,9 @@ def _offsets(_: StateWalk, manager: ConsumerOffsetManager) -> Canonical:
     return tuple((key, tuple(sorted(queues.items()))) for key, queues in sorted(manager.offset_table.items()))
 
 
-_HANDLERS: dict[type, Callable[[Any, Any], Canonical]] = dict.fromkeys(FIXED, _name) | {
+_HANDLERS: dict[type, Callable[[Any, Any], Canonical]] = {
+    **dict.fromkeys(FIXED, _name),
+    **dict.fromkeys(UNCHANGING, _unchanging),
     CompiledSql92: _compiled,
     VirtualConnection: _connection,
     ConsumerFilterData: _filter_data,
@@ -262,7 +268,6 @@ _HANDLERS: dict[type, Callable[[Any, Any], Canonical]] = dict.fromkeys(FIXED, _n
     RemotingCommand: _command,
     SubscriptionData: _subscription,
     Timers: _timers,
-    TopicRouteData: _route,
     VirtualEvent: _event,
     VirtualNode: _client,
     VirtualTask: _task,

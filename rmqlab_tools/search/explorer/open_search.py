@@ -3,19 +3,20 @@
 Runs cannot be set back, so each begins at the start: it follows a path to an option that no run has tried, takes it,
 and goes on with the oldest frame first until it comes to a state that is known (`Fingerprint`) or to its end.
 Options wait by the number of deviations on their path, so the first run to reach an ending has the fewest that any
-schedule needs.
+schedule needs. What waits is known beforehand, so runs may be made ahead (`path_runs`); the graph grows in the order in
+which they wait all the same, and is the same.
 """
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
+from collections import deque
 from typing import TYPE_CHECKING
 
-from rmqlab.scenario.schedule import Chooser, Timing
-from rmqlab.sim.simulate import Simulation
+from rmqlab.scenario.schedule import Timing
+from rmqlab_tools.processors import processors
 from rmqlab_tools.search.explorer.choice_graph import ChoiceGraph
-from rmqlab_tools.search.explorer.fingerprint import Fingerprint
-from rmqlab_tools.search.partial_order_reduction import PartialOrderReduction
+from rmqlab_tools.search.explorer.path_runs import Space, Untried, run_path
+from rmqlab_tools.search.explorer.runs_ahead import RunsAhead
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
@@ -23,10 +24,9 @@ if TYPE_CHECKING:
     from rmqlab.run.run import Run
     from rmqlab.scenario.scenario import Scenario
     from rmqlab.sim.cluster import ClusterConfig
+    from rmqlab_tools.search.explorer.path_runs import PathResult, Size, Visit
 
-
-class KnownStateError(BaseException):
-    """The run has come to a state that was reached before: nothing new lies ahead. Not an `Exception`."""
+ALONE = 100  # runs after which, and options for which, helpers are worth their start
 
 
 class OpenSearch:
@@ -44,20 +44,27 @@ class OpenSearch:
         timing: Timing | None = None,
         cluster: ClusterConfig | None = None,
         open_from_ms: int = 0,
+        helpers: bool = False,
     ) -> None:
-        """`open_from_ms`: until then (since the run began) every choice takes its first option."""
+        """`open_from_ms`: until then (since the run began) every choice takes its first option.
+
+        `helpers`: where there are processors for it, helpers make runs ahead once there is enough to do; whoever asks
+        for them calls `close`. `key_of` and its keys can then be pickled.
+        """
         self.scenario = scenario
         self.open_from_ms = open_from_ms
         self.timing = timing or Timing(open_orders=True)
         self.graph = ChoiceGraph()
         self.endings: list[Run] = []
         self.runs = 0
-        self._key_of = key_of
-        self._cluster = cluster
+        self._space = Space(scenario, key_of, self.timing, cluster, open_from_ms)
         self._numbers: dict[Hashable, int] = {}
+        self._sizes: list[Size] = []
         self._states: dict[bytes, int] = {}
-        self._waiting: list[tuple[int, int, bytes, tuple[int, int] | None]] = [(0, 0, b"", None)]
-        self._count = 0
+        self._waiting: deque[Untried] = deque([Untried(0, b"", None)])
+        self._may_help = helpers and processors() > 1
+        self._helpers: RunsAhead | None = None
+        self._found: list[bytes] = []  # the digests of the states, in order
 
     @property
     def exhausted(self) -> bool:
@@ -69,53 +76,72 @@ class OpenSearch:
         """How many options are known that no run has tried."""
         return len(self._waiting)
 
-    def step(self) -> None:
-        """Make one run."""
-        _, _, path, source = heappop(self._waiting)
-        chooser = _Pathfinder(self, path, source)
-        simulation = Simulation(
-            self.scenario, chooser=chooser, timing=self.timing, cluster=self._cluster, reduction=PartialOrderReduction
-        )
-        chooser.attach(simulation)
+    def step(self, most: int = 1) -> Hashable | None:
+        """Make one run; the key of its ending, None when it was given up. `most`: how many more steps are wanted."""
+        option = self._waiting[0]
+        if self._helpers is None and self._may_help and self.runs >= ALONE and min(most, self.waiting) >= ALONE:
+            self._helpers = RunsAhead(self._space, self._found)
+        result = None
+        if self._helpers is not None:
+            result = self._helpers.result(self._waiting, most)
+        if result is None or not self._is_whole(result):
+            result = run_path(self._space, option.path, self._states)
+        self._waiting.popleft()
         self.runs += 1
-        try:
-            run = simulation.run()
-        except KnownStateError:
-            return
-        self.graph.lead(chooser.source, -1 - self._ending(run))
+        return self._add(option, result)
 
-    def _ending(self, run: Run) -> int:
-        key = self._key_of(run)
+    def close(self) -> None:
+        """End the helpers."""
+        if self._helpers is not None:
+            self._helpers.end()
+
+    def _is_whole(self, result: PathResult) -> bool:
+        """Whether a run that was given up came to a state that is known here too."""
+        return result.ending is not None or any(visit.digest in self._states for visit in result.visits)
+
+    def _add(self, option: Untried, result: PathResult) -> Hashable | None:
+        """Let the graph grow by what a run came by, up to a state that is known."""
+        source = option.source
+        for visit in result.visits:
+            if visit.digest is not None and visit.digest in self._states:
+                self.graph.merged += 1
+                self.graph.lead(source, self._states[visit.digest])
+                return None
+            source = (self._arrive(visit, option, source), visit.moves[0])
+        if result.ending is None:
+            raise AssertionError("a run that ends has an ending")
+        key, size = result.ending
+        self.graph.lead(source, -1 - self._ending(option.path, key, size, result.run))
+        return key
+
+    def _ending(self, path: bytes, key: Hashable, size: Size, run: Run | None) -> int:
         number = self._numbers.get(key)
         if number is None:
             number = self._numbers[key] = len(self.endings)
-            self.endings.append(run)
-        elif _size(run) < _size(self.endings[number]):
-            self.endings[number] = run
+            self.endings.append(run or self.run_of(path))
+            self._sizes.append(size)
+        elif size < self._sizes[number]:
+            self.endings[number], self._sizes[number] = run or self.run_of(path), size
         return number
 
-    def arrive(
-        self, digest: bytes | None, label: str, moves: Sequence[int], source: tuple[int, int] | None, path: bytes
-    ) -> int:
-        """A run asks something after its path; the number of the new node.
+    def run_of(self, path: bytes) -> Run:
+        """The run of a path, to its end."""
+        run = run_path(self._space, path, frozenset()).run
+        if run is None:
+            raise AssertionError("a run that knows no state is not given up")
+        return run
 
-        `moves`: what each option moves. Equal states may offer the same moves in another order.
-
-        Raises:
-            KnownStateError: the state was reached before.
-        """
-        if digest is not None and digest in self._states:
-            self.graph.merged += 1
-            self.graph.lead(source, self._states[digest])
-            raise KnownStateError
-        number = self.graph.add(_by_move(label, moves), len(moves))
-        if digest is not None:
-            self._states[digest] = number
+    def _arrive(self, visit: Visit, option: Untried, source: tuple[int, int] | None) -> int:
+        """A run asks something after its path; the number of the new node."""
+        moves = visit.moves
+        number = self.graph.add(_by_move(visit.label, moves), len(moves))
+        if visit.digest is not None:
+            self._states[visit.digest] = number
+            self._found.append(visit.digest)
         self.graph.lead(source, number)
-        deviations = 1 + sum(map(bool, path))
-        for option in range(1, len(moves)):
-            self._count += 1
-            heappush(self._waiting, (deviations, self._count, path + bytes([option]), (number, moves[option])))
+        path = option.path.ljust(visit.number, b"\0")
+        for choice in range(1, len(moves)):
+            self._waiting.append(Untried(option.deviations + 1, path + bytes([choice]), (number, moves[choice])))
         return number
 
 
@@ -125,49 +151,3 @@ def _by_move(label: str, moves: Sequence[int]) -> str:
     if len(texts) != len(moves) or len(texts) == 1:
         return label
     return " | ".join(text for _, text in sorted(zip(moves, texts, strict=True)))
-
-
-def _size(run: Run) -> tuple[int, list[tuple[int, int]]]:
-    """How many deviations a run has; of as many the earlier and lower ones are fewer."""
-    taken = run.schedule.taken
-    return len(taken), [(number, option) for number, (_, option) in sorted(taken.items())]
-
-
-class _Pathfinder(Chooser):
-    """Follows a path, then takes the first option of every new state; `source` is the option taken last.
-
-    `simulation` asks; it is None only while it is being made.
-    """
-
-    def __init__(self, search: OpenSearch, path: bytes, source: tuple[int, int] | None) -> None:
-        super().__init__()
-        self.source = source
-        self.simulation: Simulation | None = None
-        self._fingerprint: Fingerprint | None = None
-        self._search = search
-        self._path = path
-        self._taken = bytearray()
-
-    def attach(self, simulation: Simulation) -> None:
-        """Say which simulation asks."""
-        self.simulation, self._fingerprint = simulation, Fingerprint(simulation)
-
-    def pick(self, number: int, label: str, n: int) -> int:
-        """The option on the path, or the first of a new state."""
-        option = 0
-        if number < len(self._path):
-            option = self._path[number]
-        elif self._open():
-            # While a coroutine asks (which queue is first?), its state cannot be read: such a node is never merged.
-            lanes = None if self.simulation is None else self.simulation.world.lanes
-            asking = None if lanes is None else lanes.asking
-            digest = self._fingerprint.digest() if self._fingerprint is not None and asking else None
-            moves = asking or tuple(range(n))
-            node = self._search.arrive(digest, label, moves, self.source, bytes(self._taken))
-            self.source = (node, moves[0])
-        self._taken.append(option)
-        return option
-
-    def _open(self) -> bool:
-        open_from_ms = self._search.open_from_ms
-        return not open_from_ms or self.now_is_from(open_from_ms)

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput, did_you_mean
@@ -93,12 +94,12 @@ def one_owner(run: Run) -> str | None:
 
 def receives(client: str) -> Callable[[Run], str | None]:
     """Consumer `client` gets something."""
+    return partial(_receives, client)
 
-    def says(run: Run) -> str | None:
-        bodies = run.outcome().bodies_of(client)
-        return _("{who} gets {bodies}", who=client, bodies=joined(", ", bodies)) if bodies else None
 
-    return says
+def _receives(client: str, run: Run) -> str | None:
+    bodies = run.outcome().bodies_of(client)
+    return _("{who} gets {bodies}", who=client, bodies=joined(", ", bodies)) if bodies else None
 
 
 BUILT_IN: dict[str, RunProperty] = {

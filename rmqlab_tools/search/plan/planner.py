@@ -57,10 +57,11 @@ class _LateRaceChooser(RaceChooser):
     def __init__(self, seed: int, open_from_ms: float) -> None:
         super().__init__(seed)
         self._open_from_ms = open_from_ms
+        self._is_late = False
 
     def pick(self, number: int, label: str, n: int) -> int:
-        late = self.now_is_from(self._open_from_ms)
-        return super().pick(number, label, n) if late or label == "broker uptime" else 0
+        self._is_late = self._is_late or self.now_is_from(self._open_from_ms)
+        return super().pick(number, label, n) if self._is_late or label == "broker uptime" else 0
 
 
 class _Trial:

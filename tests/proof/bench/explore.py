@@ -5,6 +5,7 @@ The reference runs the same scenario in its usual order and looks at no state: w
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from rmqlab.scenario.schedule import Timing
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 STEPS = 60
 USUAL_RUNS = 20
+MANY = 1_000_000  # steps that are wanted: the search ends before
 
 
 def _outcome(run: Run) -> Outcome:
@@ -66,6 +68,19 @@ def space() -> Measurement:
     return timed(work)
 
 
+def all_schedules() -> Measurement:
+    """The whole space as `rmqlab explore` searches it, by the clock: with helpers, their start included."""
+    search = OpenSearch(eight(), _outcome, cluster=default_settings(), helpers=True)
+
+    def work() -> float:
+        with closing(search):
+            while not search.exhausted:
+                search.step(MANY)
+        return search.runs
+
+    return timed(work)
+
+
 def usual_runs() -> Measurement:
     """The scenario in its usual order."""
     scenario, cluster, timing = eight(), default_settings(), Timing(open_orders=True)
@@ -86,6 +101,10 @@ BENCHMARKS = (
     Benchmark(
         "explore-states", f"the eight messages: states read a second, the first {STEPS} schedules of a search",
         "states/s", "whole runs in the usual order", states, usual_runs,
+    ),
+    Benchmark(
+        "explore-helpers", "the eight messages: distinct schedules a second, the whole space, with helpers",
+        "schedules/s", "whole runs in the usual order", all_schedules, usual_runs, heavy=True,
     ),
     Benchmark(
         "explore-space", "every order of the eight messages, 103,767,872 schedules", "s",
