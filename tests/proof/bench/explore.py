@@ -6,6 +6,7 @@ The reference runs the same scenario in its usual order and looks at no state: w
 from __future__ import annotations
 
 from contextlib import closing
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from rmqlab.scenario.schedule import Timing
@@ -70,15 +71,11 @@ def space() -> Measurement:
 
 def all_schedules() -> Measurement:
     """The whole space as `rmqlab explore` searches it, by the clock: with helpers, their start included."""
-    search = OpenSearch(eight(), _outcome, cluster=default_settings(), helpers=True)
-
-    def work() -> float:
-        with closing(search):
-            while not search.exhausted:
-                search.step(MANY)
-        return search.runs
-
-    return timed(work)
+    begin = perf_counter()  # the CPU seconds of this process would leave the helpers' out
+    with closing(OpenSearch(eight(), _outcome, cluster=default_settings(), helpers=True)) as search:
+        while not search.exhausted:
+            search.step(MANY)
+    return search.runs, perf_counter() - begin
 
 
 def usual_runs() -> Measurement:

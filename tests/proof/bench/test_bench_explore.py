@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import sleep
+
 import pytest
 
 from tests.proof.bench import explore as bench_explore
@@ -18,6 +20,26 @@ def test_schedules_states_and_runs_are_counted(monkeypatch):
     assert read > 4
     assert seconds > 0
     assert usual_runs()[0] == 2
+
+
+def test_with_helpers_the_clock_counts(monkeypatch):
+    class Sleeper:
+        runs, exhausted, closed = 0, False, False
+
+        def __init__(self, *_what, helpers, **_more):
+            assert helpers
+
+        def step(self, _most):
+            sleep(0.05)
+            self.runs, self.exhausted = 7, True
+
+        def close(self):
+            self.closed = True
+
+    monkeypatch.setattr(bench_explore, "OpenSearch", Sleeper)
+    runs, seconds = bench_explore.all_schedules()
+    assert runs == 7
+    assert seconds >= 0.05
 
 
 def test_the_whole_space_waits_to_be_named():
