@@ -10,7 +10,7 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: ./lab test inst
 import pyarrow as pa
 
 from rmqlab.filter.filter import Filter
-from rmqlab_tools.spark.audit.batch import Batch, BatchFilter
+from rmqlab_tools.spark.audit.batch import Batch, BatchFilter, BatchNumbers
 from rmqlab_tools.spark.files.commit_log_files import PROPERTY_PREFIX
 
 TAGS = ["AaAa", "BBBB", "TagA", "五", "", None]
@@ -19,13 +19,14 @@ ROWS = [(tag, price) for tag in TAGS for price in PRICES]
 
 
 def batch():
-    tags = pa.array([tag for tag, _ in ROWS], pa.string()).dictionary_encode()
+    tags = pa.array([tag for tag, _ in ROWS], pa.string())
     numbers = pa.array(range(len(ROWS)), pa.int64())
     rows = pa.record_batch({
-        "queueId": numbers, "queueOffset": numbers, "storeTimestamp": numbers, "tags": tags.cast(pa.string()),
-        "keys": pa.nulls(len(ROWS), pa.string()), f"{PROPERTY_PREFIX}a": pa.array([price for _, price in ROWS]),
+        "queueId": numbers, "queueOffset": numbers, "storeTimestamp": numbers, "tags": tags,
+        f"{PROPERTY_PREFIX}KEYS": pa.nulls(len(ROWS), pa.string()),
+        f"{PROPERTY_PREFIX}a": pa.array([price for _, price in ROWS]),
     })  # fmt: skip
-    return Batch(rows, tags, np.arange(len(ROWS)))
+    return Batch(BatchNumbers(rows), np.arange(len(ROWS)))
 
 
 @pytest.mark.parametrize(
@@ -33,6 +34,7 @@ def batch():
     [
         ("*", "TAG"), ("AaAa", "TAG"), ("TagA || 五", "TAG"), (" || ", "TAG"), ("a > 5", "SQL92"), ("a >", "SQL92"),
         ("TAGS = 'BBBB' OR a IS NULL", "SQL92"), ("a > 5", "sql92"),
+        ("KEYS IS NULL AND a > 5", "SQL92"),
     ],
 )  # fmt: skip
 def test_a_batch_is_filtered_as_each_of_its_messages(expression, kind):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cache, cached_property, reduce
-from typing import TYPE_CHECKING, NamedTuple
+from functools import cache, cached_property, lru_cache, reduce
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -29,31 +29,48 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
 
 
+_TAGS: Final = 4_096
+"""Of so many tags a filter keeps its answers."""
+
+
+class BatchNumbers:
+    """Columns of a batch as arrays, made once for all its topics: tag codes, queues, queue offsets, times (epoch ms).
+
+    A damaged part, which no topic has, has zeros.
+    """
+
+    def __init__(self, rows: pa.RecordBatch) -> None:
+        """`rows` have a column `tags`, dictionary-coded or not."""
+        self.rows = rows
+        tags = rows["tags"].dictionary_encode()
+        self.tag_names: list[str | None] = [*tags.dictionary.to_pylist(), None]
+        self.tag_codes = _filled(tags.indices, len(self.tag_names) - 1)
+        self.queues, self.offsets = _filled(rows["queueId"], 0), _filled(rows["queueOffset"], 0)
+        self.times = _filled(rows["storeTimestamp"], 0)
+
+
+def _filled(column: pa.Array, value: int) -> NDArray[np.int64]:
+    whole = column.fill_null(value) if column.null_count else column
+    return np.asarray(whole.to_numpy(zero_copy_only=False))
+
+
 class Batch:
     """Rows of one topic: tags as codes into `tag_names`, queue offsets, store times (epoch ms), property columns.
 
     What was stored after `known_until` (epoch ms) may be in another batch.
     """
 
-    def __init__(
-        self, rows: pa.RecordBatch, tags: pa.DictionaryArray, chosen: NDArray[np.int64], known_until: int = NEVER
-    ) -> None:
-        """Look at the `chosen` places of `rows`, whose tags are dictionary-coded in `tags`; take what is asked for."""
+    def __init__(self, numbers: BatchNumbers, chosen: NDArray[np.int64], known_until: int = NEVER) -> None:
+        """Look at the `chosen` places of a batch; take what is asked for."""
         self.known_until = known_until
-        self._rows, self._chosen = rows, None if len(chosen) == len(rows) else chosen
-        self.tag_names: list[str | None] = [*tags.dictionary.to_pylist(), None]
-        codes = tags.indices.fill_null(len(self.tag_names) - 1).to_numpy(zero_copy_only=False)
-        self.tag_codes = codes if self._chosen is None else codes[chosen]
-        self.queues, self.offsets = self._numbers("queueId"), self._numbers("queueOffset")
-        self.times = self._numbers("storeTimestamp")
+        self._rows, self._chosen = numbers.rows, None if len(chosen) == len(numbers.rows) else chosen
+        self.tag_names = numbers.tag_names
+        self.tag_codes, self.queues = self._mine(numbers.tag_codes), self._mine(numbers.queues)
+        self.offsets, self.times = self._mine(numbers.offsets), self._mine(numbers.times)
         self.answers: dict[tuple[BatchFilter, str], Bools] = {}
 
-    def _numbers(self, name: str) -> NDArray[np.int64]:
-        column = self._rows[name]
-        if self._chosen is None:
-            return np.asarray(column.to_numpy())
-        values = column.fill_null(0).to_numpy(zero_copy_only=False)  # a damaged part, which is not chosen, has none
-        return np.asarray(values[self._chosen])
+    def _mine(self, column: NDArray[np.int64]) -> NDArray[np.int64]:
+        return column if self._chosen is None else column[self._chosen]
 
     def _column(self, name: str) -> pa.Array:
         column = self._rows[name]
@@ -83,6 +100,15 @@ class BatchFilter:
         self.is_tag = self._filter.by_tag
         compiled = self._filter.condition
         self._sql = DictionaryFilter(compiled) if isinstance(compiled, CompiledSql92) else None
+        # batches that follow each other have the same tags
+        self._wants_tag = lru_cache(_TAGS)(self._wants_name)
+        self._passes_tag = lru_cache(_TAGS)(self._passes_name)
+
+    def _wants_name(self, name: str | None) -> bool:
+        return self._filter.wants({} if name is None else {PROPERTY_TAGS: name})
+
+    def _passes_name(self, name: str | None) -> bool:
+        return self._filter.passes_layer_1(self._filter.rules.tags_code(name), None)
 
     @property
     def property_names(self) -> list[str]:
@@ -92,8 +118,7 @@ class BatchFilter:
     def wants(self, batch: Batch) -> Bools:
         """What the author of the subscription means: the exact tag, or a condition that is true."""
         if self.is_tag:
-            properties_of = [{} if name is None else {PROPERTY_TAGS: name} for name in batch.tag_names]
-            return batch.by_tag([self._filter.wants(properties) for properties in properties_of])
+            return batch.by_tag([self._wants_tag(name) for name in batch.tag_names])
         if self._sql is None:
             return np.zeros(len(batch), np.bool_)
         return self._sql.matches(batch.properties)
@@ -103,8 +128,7 @@ class BatchFilter:
         known = batch.answers.get((self, "broker"))
         if known is None:
             if self.is_tag:
-                tags_code = self._filter.rules.tags_code
-                known = batch.by_tag([self._filter.passes_layer_1(tags_code(name), None) for name in batch.tag_names])
+                known = batch.by_tag([self._passes_tag(name) for name in batch.tag_names])
             else:
                 known = self.wants(batch)
             batch.answers[self, "broker"] = known

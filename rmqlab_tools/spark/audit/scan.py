@@ -18,7 +18,7 @@ from rmqlab.files import open_regular
 from rmqlab.message.java import LONG_MAX, LONG_MIN
 from rmqlab.message.sysflag import TRANSACTION_PREPARED_TYPE, TRANSACTION_ROLLBACK_TYPE
 from rmqlab.run.fates import Fate
-from rmqlab_tools.spark.audit.batch import Batch
+from rmqlab_tools.spark.audit.batch import Batch, BatchNumbers
 from rmqlab_tools.spark.audit.fate_codes import (
     ASKED_WORDS,
     CERTAINTIES,
@@ -175,8 +175,8 @@ class Scan:
     def _of_rows(
         self, batch: pa.RecordBatch, cells: Counter[_Cell], again: ReadAgain | None
     ) -> Iterator[pa.RecordBatch]:
-        rows = LogRows(batch, again)
-        topics, tags = batch["topic"].dictionary_encode(), batch["tags"].dictionary_encode()
+        rows, numbers = LogRows(batch, again), BatchNumbers(batch)
+        topics = batch["topic"].dictionary_encode()
         codes = topics.indices.fill_null(-1).to_numpy(zero_copy_only=False)
         counts = batch["physicalOffset"].to_numpy() < self.end
         known_until = self._known_until(batch)
@@ -184,7 +184,7 @@ class Scan:
         for code, topic in enumerate(topics.dictionary.to_pylist()):
             mine = np.flatnonzero((codes == code) & counts)
             if topic in self.inferences and len(mine):
-                yield from self._infer(topic, rows, mine, Batch(batch, tags, mine, known_until), cells)
+                yield from self._infer(topic, rows, mine, Batch(numbers, mine, known_until), cells)
         if len(cells) > 1 << 17:
             yield _counts(cells)
             cells.clear()
@@ -232,7 +232,7 @@ def _count(cells: Counter[_Cell], inference: FateInference, batch: Batch, inferr
         int(batch.queues.max()) + 1, len(batch.tag_names), int(minutes.max()) - first + 1,
         len(FATES_IN_ORDER), len(CERTAINTIES), len(ASKED_WORDS), len(WHY),
     )  # fmt: skip
-    parts = (
+    parts: tuple[Any, ...] = (
         batch.queues, batch.tag_codes, minutes - first, inferred.fate, inferred.certainty, inferred.asked, inferred.why
     )  # fmt: skip
     cell = np.zeros(len(batch), np.int64)
