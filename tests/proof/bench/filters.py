@@ -21,6 +21,7 @@ from rmqlab.message.properties import string_to_properties
 from rmqlab.protocol.subscription_data import build_subscription_data
 from tests.proof.bench.benchmark import Benchmark, Measurement
 from tests.proof.bench.databases import by_duckdb, by_polars
+from tests.proof.bench.spark_job import SparkJob, matched
 from tests.proof.real.filter import RealFilter
 
 if TYPE_CHECKING:
@@ -33,11 +34,10 @@ IN_128: Final = f"TAGS in ({','.join(repr(f'TAG{number}') for number in range(1,
 E2: Final = "(region = 'hz' OR NOT (a < 5)) AND (price > 10.5 OR KEYS is null) AND TAGS <> 'TagC'"
 EXPRESSIONS: Final = {"e0": E0, "in128": IN_128, "e2": E2}
 SUBSCRIPTION: Final = "TagA || TagB"
+_WARM_JOBS: Final = 40
 TOPIC: Final = "Orders"
 # How many messages Spark filters in one turn unless told; starting its job counts for less the more there are.
 MESSAGES: Final = 4_000_000
-_WARM_JOBS: Final = 40
-_IN_A_FILE: Final = 1_000_000
 _TAG_ROUNDS: Final = 20
 _FEW: Final = 50_000
 _COMPILE_ROUNDS: Final = 300
@@ -63,14 +63,18 @@ class SparkBench:
 
     @cached_property
     def session(self) -> SparkSession:
-        """A local session with as few tasks as it has cores: this is about the work, not about starting it."""
+        """A local session with as few tasks as it has cores, for rows that go through its JVM."""
         from rmqlab_tools.spark.session import open_session
 
         session = open_session("local[*]", {"spark.driver.memory": "2g", "spark.sql.files.maxPartitionBytes": "1g"})
         # A JVM that has just started compiles its own scheduler for tens of jobs: more work than a filter is.
         for _ in range(_WARM_JOBS):
-            _matched(session, [], E0)
+            matched(session, self.paths[:1], TOPIC, E0)
         return session
+
+    @cached_property
+    def _job(self) -> SparkJob:
+        return SparkJob(self.paths, TOPIC, E0)
 
     @cached_property
     def _java(self) -> RealFilter:
@@ -82,15 +86,15 @@ class SparkBench:
     def paths(self) -> list[str]:
         """The files. Making them lets the real filter see every message."""
         from rmqlab_tools.spark.archived.manifest import ArchivedFile, Contents, Place, write_contents
-        from tests.proof.bench.messages import BEGIN_MS, DAY_MS, make_file
+        from tests.proof.bench.messages import BEGIN_MS, DAY_MS, IN_A_FILE, make_file
 
         files: list[ArchivedFile] = []
         folder = tempfile.TemporaryDirectory(prefix="rmqlab-bench-")
         weakref.finalize(self, folder.cleanup)
         self._matched = dict.fromkeys((*EXPRESSIONS.values(), SUBSCRIPTION), 0)
         paths = []
-        for number in range(-(-self.messages // _IN_A_FILE)):
-            made = make_file(Path(folder.name), number, min(_IN_A_FILE, self.messages - number * _IN_A_FILE))
+        for number in range(-(-self.messages // IN_A_FILE)):
+            made = make_file(Path(folder.name), number, min(IN_A_FILE, self.messages - number * IN_A_FILE))
             paths.append(made.path)
             files.append(
                 ArchivedFile(Path(made.path).name, "bench", TOPIC, len(made.encoded), BEGIN_MS, BEGIN_MS + DAY_MS, 0, 1)
@@ -114,16 +118,18 @@ class SparkBench:
         """The property texts of some messages."""
         return self._encoded[:_FEW] if self.paths else []
 
-    def timed(self, wanted: str, work: Callable[[], tuple[int, int]], *, here: bool = False) -> Measurement:
+    def timed(
+        self, wanted: str, work: Callable[[], tuple[int, int]], *, here: bool = False, root: int | None = None
+    ) -> Measurement:
         """Run `work`, which tells messages and matches, in CPU seconds; check both against the real filter.
 
-        Of this process alone with `here`, else of Spark's processes too.
+        Of this process alone with `here`, else of Spark's processes too; of those from `root` on, if it is given.
         """
         from tests.proof.bench.cpu_time import cpu_seconds
 
         java = self._java.pid
         # The kernel counts another process in hundredths of a second, this one more finely.
-        clock = process_time if here else partial(cpu_seconds, java)
+        clock = process_time if here else partial(cpu_seconds, java, root)
         begin = clock()
         counts = work()
         seconds = clock() - begin
@@ -135,14 +141,14 @@ class SparkBench:
         return self.messages, seconds
 
     def on_files(self, expression: str) -> Measurement:
-        """Filter as `rmqlab.match` does with a session: workers get file names, and count by queue and hour."""
-        paths, session = self.paths, self.session
-        return self.timed(expression, lambda: _matched(session, paths, expression))
+        """Filter as `rmqlab match --spark` does: workers get file names, and count by queue and hour."""
+        paths, job = self.paths, self._job
+        return self.timed(expression, lambda: job.matched(paths, expression), root=job.pid)
 
     def in_process(self, expression: str) -> Measurement:
         """Filter as `rmqlab.match` does: threads of this process count by queue and hour."""
         paths = self.paths
-        return self.timed(expression, lambda: _matched(None, paths, expression), here=True)
+        return self.timed(expression, lambda: matched(None, paths, TOPIC, expression), here=True)
 
     def by_database(self, query: Callable[[Sequence[str], str], tuple[int, int]], name: str) -> Measurement:
         """Ask DuckDB or Polars on one thread. Its answer is not compared: it is another one."""
@@ -221,15 +227,6 @@ class SparkBench:
         """Compile by the real compiler."""
         work = self._java.compile(E0, _JAVA_COMPILE_ROUNDS)
         return work.messages, work.seconds
-
-
-def _matched(session: SparkSession | None, paths: Sequence[str], expression: str) -> tuple[int, int]:
-    from rmqlab_tools.spark.archived.matching import Part, Wanted, counted
-
-    table = counted(
-        [Part(path, TOPIC, 0, 1, messages=_IN_A_FILE) for path in paths], Wanted(expression, "SQL92"), session=session
-    )
-    return sum(table["messages"].to_pylist()), sum(table["matched"].to_pylist())
 
 
 def _count(frame: DataFrame, passes: Column) -> tuple[int, int]:

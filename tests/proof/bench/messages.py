@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 # In the order of the property text. Per mille of the messages that lack it.
 ABSENT: Final = {"KEYS": 50, "UNIQ_KEY": 0, "WAIT": 0, "region": 50, "TAGS": 30, "a": 100, "price": 100}
 TAGS_CODE: Final = "tagsCode"
+IN_A_FILE: Final = 1_000_000
 QUEUES: Final = 16
 BEGIN_MS: Final = 1_767_225_600_000  # a midnight
 DAY_MS: Final = 86_400_000
