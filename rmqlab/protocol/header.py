@@ -6,6 +6,7 @@ Source: `CommandCustomHeader`, `RemotingCommand.decodeCommandCustomHeader` and `
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -136,8 +137,21 @@ def header_from_ext_fields(cls: type[HeaderT], ext_fields: Mapping[str, str | No
     """Read a header from wire texts; without any `ext_fields` not even `check_fields` is asked (4.8.0)."""
     if ext_fields is None:
         return cls()
-    values: dict[str, object] = {}
     get = ext_fields.get
+    try:
+        # nearly all texts can be read
+        header = cls(*[
+            default if (text := get(wire_name)) is None else text if convert is None else convert(text)
+            for wire_name, convert, default in _reading(cls)
+        ])  # fmt: skip
+    except ValueError:
+        header = _header_of_what_can_be_read(cls, get)
+    header.check_fields()
+    return header
+
+
+def _header_of_what_can_be_read(cls: type[HeaderT], get: Callable[[str], str | None]) -> HeaderT:
+    values: dict[str, object] = {}
     for attribute, wire_name, convert in _plan(cls):
         text = get(wire_name)
         if text is None:
@@ -149,9 +163,7 @@ def header_from_ext_fields(cls: type[HeaderT], ext_fields: Mapping[str, str | No
             values[attribute] = convert(text)
         except ValueError:
             continue
-    header = cls(**values)
-    header.check_fields()
-    return header
+    return cls(**values)
 
 
 _CONVERTERS: Final[dict[str, Callable[[str], object] | None]] = {
@@ -162,6 +174,13 @@ _CONVERTERS: Final[dict[str, Callable[[str], object] | None]] = {
 }
 _Plan = tuple[tuple[str, str, Callable[[str], object] | None], ...]
 _PLANS: Final[dict[type[CommandHeader], _Plan]] = {}
+
+
+@cache
+def _reading(cls: type[CommandHeader]) -> tuple[tuple[str, Callable[[str], object] | None, object], ...]:
+    """Wire name, converter and default of each field, in the order in which a header is made of them."""
+    defaults = cls()
+    return tuple((wire_name, convert, getattr(defaults, attribute)) for attribute, wire_name, convert in _plan(cls))
 
 
 def _plan(cls: type[CommandHeader]) -> _Plan:

@@ -14,7 +14,12 @@ from rmqlab.protocol.consumer_headers import (
     PullMessageRequestHeader,
     UnregisterClientRequestHeader,
 )
-from rmqlab.protocol.header import NullFieldError, RemotingCommandException, header_from_ext_fields
+from rmqlab.protocol.header import (
+    NullFieldError,
+    RemotingCommandException,
+    _header_of_what_can_be_read,
+    header_from_ext_fields,
+)
 from rmqlab.protocol.producer_headers import (
     EndTransactionRequestHeader,
     SendMessageRequestHeader,
@@ -107,3 +112,14 @@ def test_a_transaction_ends_in_one_of_three_ways():
         header_from_ext_fields(EndTransactionRequestHeader, {"commitOrRollback": "4"})
     with pytest.raises(NullFieldError):
         header_from_ext_fields(EndTransactionRequestHeader, {})
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from("abcdefghijklm"),
+        st.sampled_from(["", "0", "7", "-1", "+7", "true", "TRUE", "no", "2147483648", "1606000000000", "x", "٣"]),
+    )
+)
+def test_a_header_read_at_once_is_the_one_read_field_by_field(texts):
+    header = header_from_ext_fields(SendMessageRequestHeaderV2, texts)
+    assert header == _header_of_what_can_be_read(SendMessageRequestHeaderV2, texts.get)
