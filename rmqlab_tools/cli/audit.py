@@ -186,7 +186,7 @@ def _write(audit: AuditResult, folder: Path, name: str) -> None:
     from rmqlab_tools.spark.audit.page import audit_page
 
     plan = audit.plans()
-    page = audit_page(name, audit.groups, audit.counts.to_pylist(), audit.damage, plan)
+    page = audit_page(name, audit.groups, audit.counts.to_pylist(), audit.damage, plan, audit.scope())
 
     try:
         for table_name, table in (("counts", audit.counts), ("lost", audit.lost_table)):

@@ -20,7 +20,7 @@ from rmqlab.language import _, joined
 from rmqlab.rules import rules_of
 from rmqlab.run.results import LabResult
 from rmqlab_tools.extras import require
-from rmqlab_tools.spark.audit.audit_report import damage_lines, summary_lines, topic_of
+from rmqlab_tools.spark.audit.audit_report import damage_lines, scope_line, summary_lines, topic_of
 from rmqlab_tools.spark.audit.store_version import UNKNOWN_WRITER, WrittenBy, written_by
 from rmqlab_tools.spark.files.stored_files import is_file, read_bytes, unreadable
 
@@ -172,7 +172,12 @@ def open_audit(
         ]
         done = Audit(session or _own_engine(), audited, audited[0].options, names_known=stores.have_names)
         return AuditResult(
-            done, joined(" and ", known) or _("the store alone"), stack.pop_all(), list(writers.items()), stores.copies
+            done,
+            joined(" and ", known) or _("the store alone"),
+            stack.pop_all(),
+            list(writers.items()),
+            stores.copies,
+            [counted.broker for counted in stores.counted],
         )
 
 
@@ -206,11 +211,13 @@ class AuditResult:
         files: ExitStack,
         writers: Sequence[tuple[str, WrittenBy]] = (),
         copies: Sequence[Copy] = (),
+        broker_names: Sequence[str] = (),
     ) -> None:
         """`known` says what is known, `writers` who wrote each broker's store, `copies` which stores are not counted.
 
-        `files` are closed when they are not needed.
+        `files` are closed when they are not needed. `broker_names` has "" for a broker whose name is not known.
         """
+        self._broker_names = list(broker_names)
         self._audit = audit
         self.writers, self.copies = list(writers), list(copies)
         self.known = known
@@ -252,6 +259,13 @@ class AuditResult:
     def brokers(self) -> list[str]:
         """The brokers whose stores are counted: their names, where they are known, else what people named."""
         return [label for label, _writer in self.writers]
+
+    def scope(self) -> str:
+        """A sentence: whose stores were given, and that a topic's queues on other brokers are not among them.
+
+        A store has the queues of its own broker; the name servers have the route to all.
+        """
+        return scope_line(self._broker_names)
 
     @property
     def damage(self) -> list[dict[str, Any]]:
@@ -349,7 +363,7 @@ class AuditResult:
             group: list(clients) for group, clients in sorted(self._audit.groups_with_evidence.items())
         }
         record = {"groups": self.groups, "damage": self.damage, "witnessed": groups_with_evidence}
-        record |= {"version": self.version, "written_by": self.writer._asdict()}
+        record |= {"version": self.version, "written_by": self.writer._asdict(), "broker_names": self._broker_names}
         if len(self.writers) > 1:
             versions = [store.options.rules.version for store in self._audit.stores]
             record["brokers"] = [
@@ -367,6 +381,7 @@ class AuditResult:
             *copies,
             *self._version_lines(),
             *self.config_damage,
+            *([self.scope()] if self._broker_names else []),
             *summary_lines(self.groups),
             *damage_lines(self.damage),
         ]

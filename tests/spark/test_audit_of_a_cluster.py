@@ -99,6 +99,7 @@ def test_a_groups_loss_is_the_sum_and_a_slaves_copy_is_not_counted(spark, record
     assert copy["low"] == copy["before"] == copy["behind"] == 0
     assert result.lines()[0].startswith(f"{stores[0]} is a copy of {stores[2]}, as a slave has one")
     assert [broker["broker"] for broker in result.as_json()["brokers"]] == list(BROKERS)
+    assert any(line.startswith("The figures are of 2 brokers: broker-a, broker-b. If other") for line in result.lines())
     result.close()
     # A slave alone is its broker's store.
     alone = open_audit([stores[0], stores[1]], session=lambda: spark, subscriptions=log)
@@ -176,3 +177,21 @@ def test_a_broker_is_named_by_the_topic_that_it_made(golden, tmp_path, version):
     lab.send("T", "tagA")
     (made,) = told_apart(lab.write_store(tmp_path / "lab" / "store")).counted
     assert made.broker == "broker-z"
+
+
+def test_an_audit_says_whose_store_it_had(tmp_path):
+    """What other brokers have of a topic no store tells: neither the count of its queues nor that there are any."""
+    lab = rmqlab.Lab(topics={"T": 1}, brokerName="broker-z")
+    lab.consumer("A", group="G", subscribe={"T": "tagA"})
+    lab.run(seconds=30)
+    lab.send("T", "tagA")
+    store = lab.write_store(tmp_path / "store")
+    log = tmp_path / "subscriptions.json"
+    log.write_text(json.dumps({"group": "G", "topic": "T", "expr": "tagA"}))
+    assert main(["audit", str(store), "--subscriptions", str(log), "--out", str(tmp_path / "out")]) in {0, 4}
+    says = "The figures are of one broker: broker-z. If other brokers have queues of these topics too, nothing of them"
+    assert says in (tmp_path / "out" / "index.html").read_text()
+    result = open_audit(store, subscriptions=log)
+    assert any(line.startswith(says) for line in result.lines())
+    assert result.as_json()["broker_names"] == ["broker-z"]
+    result.close()

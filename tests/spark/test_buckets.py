@@ -197,7 +197,7 @@ def test_denied_is_one_line_and_no_secret_is_shown(bucket, monkeypatch):
         )
 
     assert shown_address("s3://key:secret@bucket/store?region=eu") == "s3://bucket/store"
-    monkeypatch.setattr(AddressPath, "filesystem", type("Denied", (), {"get_file_info": denied})())
+    monkeypatch.setattr(AddressPath, "filesystem", type("Denied", (), {"get_file_info": denied, "type_name": "s3"})())
     with pytest.raises(BadInput) as error:
         commit_log_files.store_directory("s3://key:secret@bucket/store?region=us-east-1")
     assert "access is denied" in str(error.value)

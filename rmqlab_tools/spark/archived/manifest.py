@@ -6,7 +6,10 @@ where the last whole one ended.
 
 from __future__ import annotations
 
+import errno
+import os
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -14,16 +17,21 @@ import msgspec
 import pyarrow.fs as pafs
 
 from rmqlab.errors import BadInput
-from rmqlab.files import atomic_write, json_value, reason_of
+from rmqlab.files import atomic_write, json_value
 from rmqlab.language import _
 from rmqlab.message.topics import is_users_topic
-from rmqlab_tools.spark.files.addresses import filesystem_of, is_address, shown_address
+from rmqlab_tools.spark.files.addresses import filesystem_of, is_address, shown_address, shown_place
+from rmqlab_tools.spark.files.filesystem_failures import as_os_errors, reason_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from contextlib import AbstractContextManager
 
 FORMAT: Final = "rmqlab-archive/1"
 MANIFEST: Final = "archive.json"
+_NEXT: Final = f"{MANIFEST}.next"
+_AT_CLOSE: Final = {"s3", "gcs"}
+"""They have a file when it is closed. Others have an empty one when it is opened, so a whole one lies beside it."""
 
 
 class ArchivedFile(msgspec.Struct, frozen=True):
@@ -120,6 +128,10 @@ class Place(NamedTuple):
         """The path of a file below the folder, as the file system wants it."""
         return str(PurePosixPath(self.folder) / name)
 
+    def errors(self) -> AbstractContextManager[None]:
+        """Within, whatever the file system cannot do is an OSError."""
+        return as_os_errors(hdfs=self.filesystem.type_name == "hdfs")
+
     def address(self, name: str) -> str:
         """What a worker opens: a path that all of them see, or an address with the options that were given."""
         if self.is_local:
@@ -134,9 +146,9 @@ def read_contents(place: Place, where: str | Path, *, new: bool = False) -> Cont
     Raises:
         BadInput: there is no archive, or it is damaged or of another format.
     """
+    where = shown_place(where)
     try:
-        with place.filesystem.open_input_stream(place.path(MANIFEST)) as stream:
-            data = stream.read()
+        data = _stored(place)
     except FileNotFoundError as error:
         if new:
             return Contents()
@@ -145,7 +157,7 @@ def read_contents(place: Place, where: str | Path, *, new: bool = False) -> Cont
               where=where, manifest=MANIFEST)
         ) from error  # fmt: skip
     except OSError as error:
-        raise BadInput(_("{where}: cannot be read ({reason})", where=where, reason=reason_of(error))) from error
+        raise BadInput(_("{where}: cannot be read ({reason})", where=where, reason=reason_at(error))) from error
     try:
         value = json_value(data)
         made_by = value["format"]
@@ -182,8 +194,35 @@ def write_contents(place: Place, contents: Contents) -> None:
         with atomic_write(Path(place.path(MANIFEST))) as part:
             part.write_bytes(data)
         return
-    with place.filesystem.open_output_stream(place.path(MANIFEST)) as stream:  # there at close, or not at all
-        stream.write(data)
+    is_there_at_once = place.filesystem.type_name not in _AT_CLOSE
+    for name in (*([_NEXT] if is_there_at_once else []), MANIFEST):
+        with place.filesystem.open_output_stream(place.path(name)) as stream:
+            stream.write(data)
+    if is_there_at_once:
+        place.filesystem.delete_file(place.path(_NEXT))
+
+
+def _stored(place: Place) -> bytes:
+    """The bytes of `archive.json`, or of the one that a killed run was about to put in its place.
+
+    Raises:
+        FileNotFoundError: there is none.
+        OSError: it cannot be read.
+    """
+
+    def stored(name: str) -> bytes:
+        with place.errors():
+            # libhdfs prints that a file is not there, if it is opened
+            if place.filesystem.get_file_info(place.path(name)).type == pafs.FileType.NotFound:
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
+            with place.filesystem.open_input_stream(place.path(name)) as stream:
+                return bytes(stream.read())
+
+    data = stored(MANIFEST)
+    if not data.endswith(b"}"):
+        with suppress(FileNotFoundError):
+            return stored(_NEXT)
+    return data
 
 
 def chosen(

@@ -20,6 +20,8 @@ from rmqlab.rules import DEFAULT_VERSION, rules_of
 from rmqlab_tools.processors import processors
 from rmqlab_tools.spark.archived.pivoted_files import PivotedFile
 from rmqlab_tools.spark.archived.queue_hours import HOUR_MS, QUEUE, STORED, Runs, runs_of
+from rmqlab_tools.spark.files.addresses import shown_place
+from rmqlab_tools.spark.files.filesystem_failures import as_os_errors, reason_at
 from rmqlab_tools.spark.files.tasks import freeze_loaded
 from rmqlab_tools.spark.filters.sql92_dictionary import DictionaryFilter, column_of
 
@@ -212,13 +214,14 @@ def _count(part: Part, filters: Sequence[ColumnFilter]) -> pa.RecordBatch:
     """The counts of a part by queue and hour; a file that cannot be read gives one row, which says so."""
     rows: dict[tuple[int, int], NDArray[np.int64]] = {}
     try:
-        for place, counts in _counts(part, filters):
-            rows[place] = rows[place] + counts if place in rows else counts
-    except (OSError, pa.ArrowInvalid) as error:
+        with as_os_errors(hdfs=part.path.startswith("hdfs://")):
+            for place, counts in _counts(part, filters):
+                rows[place] = rows[place] + counts if place in rows else counts
+    except OSError as error:
         says = _(
             "{path}: a file of the archive cannot be read ({error}); archive the store again into a new folder",
-            path=part.path,
-            error=str(error).splitlines()[0],
+            path=shown_place(part.path),
+            error=reason_at(error),
         )
         return pa.RecordBatch.from_pylist([{"topic": part.topic, "error": str(says)}], schema=_COUNT_SCHEMA)
     figures = np.zeros((len(rows), len(_FIGURES)), np.int64)

@@ -23,7 +23,7 @@ import pyarrow.fs
 import pyarrow.parquet as pq
 
 from rmqlab_tools.spark.archived.property_columns import OURS, REST, with_rest
-from rmqlab_tools.spark.files.addresses import is_address
+from rmqlab_tools.spark.files.addresses import filesystem_of, is_address
 from rmqlab_tools.spark.filters.sql92_dictionary import PRESENCE
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class PivotedFile:
         Raises:
             OSError: it cannot be opened; Arrow has errors of its own for what is no Parquet file.
         """
-        filesystem, inside = pa.fs.FileSystem.from_uri(path) if is_address(path) else (None, path)
+        filesystem, inside = filesystem_of(path) if is_address(path) else (None, path)
         metadata = pq.read_metadata(inside, memory_map=filesystem is None, filesystem=filesystem)
         self.metadata: dict[bytes, bytes] | None = metadata.metadata
         names = frozenset(metadata.schema.to_arrow_schema().names)

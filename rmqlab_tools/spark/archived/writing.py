@@ -18,7 +18,6 @@ import pyarrow.compute as pc
 import pyarrow.fs as pafs
 
 from rmqlab.errors import BadInput
-from rmqlab.files import reason_of
 from rmqlab.language import _
 from rmqlab_tools.spark.archived.manifest import (
     ArchivedFile,
@@ -32,8 +31,11 @@ from rmqlab_tools.spark.archived.pivoted_files import write_pivoted
 from rmqlab_tools.spark.archived.property_columns import OURS, OWN_COLUMNS, property_columns
 from rmqlab_tools.spark.archived.queue_hours import by_queue_and_time
 from rmqlab_tools.spark.archived.same_log import SameLog, archived_as, samples
+from rmqlab_tools.spark.files.addresses import AddressPath, shown_place
 from rmqlab_tools.spark.files.broker_stores import end_of_log
 from rmqlab_tools.spark.files.commit_log_files import cut_since, log_ranges
+from rmqlab_tools.spark.files.filesystem_failures import reason_at
+from rmqlab_tools.spark.files.stored_files import require_bucket
 from rmqlab_tools.spark.files.tasks import over_ranges
 
 if TYPE_CHECKING:
@@ -76,8 +78,10 @@ def archive_store(session: SparkSession, store: BrokerStore, out: str | Path) ->
             Path(place.folder).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise _no_place(out, error) from error
+    else:
+        require_bucket(AddressPath.of(place.where))  # Arrow would make one of Azure or Google
     contents = read_contents(place, out, new=True)
-    key = hashlib.sha256(str(store.given.place).encode()).hexdigest()[:12]
+    key = hashlib.sha256(store.given.place.encode()).hexdigest()[:12]
     files = store.files
     if contents.stores and not store.end:
         store = store._replace(end=end_of_log(files))
@@ -117,7 +121,7 @@ def archive_store(session: SparkSession, store: BrokerStore, out: str | Path) ->
     ]
     damaged = (known.damaged_bytes if known else 0) + sum(row["damaged"] for row in rows) + max(low - begin, 0)
     archived = ArchivedStore(
-        known.place if known else str(store.given.place),
+        known.place if known else store.given.place,
         high,
         damaged,
         store.broker or (known.broker if known else ""),
@@ -126,10 +130,11 @@ def archive_store(session: SparkSession, store: BrokerStore, out: str | Path) ->
     stores = contents.stores | {key: archived}
     merged = Contents(stores=stores, files=sorted([*contents.files, *new], key=lambda file: file.path))
     if read_contents(place, out, new=True) != contents:
-        raise BadInput(_("{out}: another run wrote to this archive meanwhile; archive once more", out=out))
+        raise BadInput(_("{out}: another run wrote to this archive meanwhile; archive once more", out=shown_place(out)))
     try:
-        write_contents(place, merged)
-        _remove_unnamed(place, merged, key)
+        with place.errors():
+            write_contents(place, merged)
+            _remove_unnamed(place, merged, key)
     except OSError as error:
         raise _no_place(out, error) from error
     return merged, sum(file.messages for file in new), same
@@ -145,7 +150,11 @@ def _ends_at_a_record(files: Sequence[LogFile], offset: int) -> bool:
 
 def _no_place(out: str | Path, error: OSError) -> BadInput:
     return BadInput(
-        _("{out}: cannot be written ({reason}); the archive is as it was", out=out, reason=reason_of(error))
+        _(
+            "{out}: cannot be written ({reason}); the archive is as it was",
+            out=shown_place(out),
+            reason=reason_at(error),
+        )
     )
 
 
@@ -156,7 +165,8 @@ def _written(session: SparkSession, ranges: Sequence[LogRange], where: str, key:
 
     def write(parts: Sequence[LogRange]) -> Iterator[pa.RecordBatch]:
         try:
-            rows = write_ranges(parts, where, key)
+            with Place.of(where).errors():
+                rows = write_ranges(parts, where, key)
         except OSError as error:
             rows = [_row(error=str(_no_place(where, error)))]
         yield pa.RecordBatch.from_pylist(rows, schema=_WRITTEN)

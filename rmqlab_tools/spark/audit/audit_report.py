@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rmqlab.errors import BadInput, there_are
 from rmqlab.language import N_, _, filled, joined, ngettext
 from rmqlab.run.fates import LOSING, Fate, fate_words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 CERTAINTY_WORDS = (N_("proved"), N_("implied"), N_("unknown"))
 UNWANTED = _("nobody asked for it")
@@ -65,6 +68,24 @@ def summary_lines(summary: Summary) -> list[str]:
         counts = f"{row['sent']:>8}  {row['delivered']:>9}  {row['lost']:>7}  {row['unknown']:>7}"
         lines.append(f"{group:<24} {topic:<24} {counts}  {fates}")
     return lines + remarks(summary)
+
+
+def scope_line(brokers: Sequence[str]) -> str:
+    """Whose stores were given, "" for a name that is not known, and what that leaves open.
+
+    >>> print(scope_line(["broker-a"]).partition(". ")[0])
+    The figures are of one broker: broker-a
+    """
+    names = joined(", ", (name or _("one without a known name") for name in brokers))
+    figures = ngettext(
+        "The figures are of one broker: {brokers}.", "The figures are of {count} brokers: {brokers}.", len(brokers),
+        count=len(brokers), brokers=names,
+    )  # fmt: skip
+    other = _(
+        "If other brokers have queues of these topics too, nothing of them is counted, and who owns a queue is judged "
+        "as if there were none: give their stores as well."
+    )
+    return f"{figures} {other}"
 
 
 def damage_lines(damage: list[dict[str, Any]]) -> list[str]:

@@ -21,11 +21,16 @@ _Row = dict[str, Any]
 
 
 def audit_page(
-    name: str, summary: dict[str, dict[str, _Row]], counts: Sequence[_Row], damage: Sequence[_Row], plan: Sequence[_Row]
+    name: str,
+    summary: dict[str, dict[str, _Row]],
+    counts: Sequence[_Row],
+    damage: Sequence[_Row],
+    plan: Sequence[_Row],
+    scope: str = "",
 ) -> str:
     """The page. The arguments are what `rmqlab_tools.spark.audit.audit.Audit` has under these names.
 
-    `plan` is the resend plan, `counts` are rows.
+    `plan` is the resend plan, `counts` are rows, `scope` says whose stores were given.
     """
     rows = [(group, topic, figures) for group, topics in summary.items() for topic, figures in topics.items()]
     rows.sort(key=lambda row: (-row[2]["lost"], -row[2]["may_be_lost"], row[0], row[1]))
@@ -42,7 +47,7 @@ def audit_page(
         damage=len(damage),
     )
     is_fine = not (lost or may or damage) and any(figures["sent"] for _, _, figures in rows)
-    parts = [f"<p>{escape(sentence)}</p>" for sentence in remarks(summary)]
+    parts = [f"<p>{escape(sentence)}</p>" for sentence in (*([scope] if scope else []), *remarks(summary))]
     parts += [picture.html() for picture in _pictures(rows, counts)]
     parts += [_groups(rows).html(), _stages(rows).html()]
     parts += [_cells(rows, "tag", _("Lost by tag")).html(), _cells(rows, "queue", _("Lost by queue")).html()]

@@ -10,13 +10,22 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from rmqlab import files
 from rmqlab.errors import BadInput
-from rmqlab.language import N_, _
+from rmqlab.language import _
+from rmqlab_tools.spark.files.filesystem_failures import as_os_errors, reason_at
+from rmqlab_tools.spark.files.filesystems import filesystem_at, named_endpoint
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
 MARK: Final = "://"
+_ADDRESSES: Final = re.compile(r"\w+://[^\s'\"]*")
+_OF_NAMES: Final = {"abfs", "abfss", "hdfs", "viewfs"}
+"""Before @ they have the name of an account, container or user; others have a key."""
+_USER: Final = re.compile(r"(?P<name>[^/:@]*)(:(?!\d+/)[^@]*)?@")  # a secret may have a slash in it
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -71,6 +80,21 @@ class AddressPath:
         """The file system, opened once in each process."""
         return filesystem_of(self.root)[0]
 
+    @property
+    def place(self) -> str:
+        """What tells the folder of an address apart from others': `place_of_address`."""
+        return place_of_address(self.root)
+
+    def ask(self, question: Callable[[Any, str], T]) -> T:
+        """What the file system answers to a question about this path.
+
+        Raises:
+            OSError: it does not.
+        """
+        filesystem = self.filesystem
+        with as_os_errors(hdfs=filesystem.type_name == "hdfs"):
+            return question(filesystem, self.inner)
+
 
 StorePath = Path | AddressPath
 
@@ -101,14 +125,38 @@ def store_path(where: str | StorePath) -> StorePath:
 
 
 def shown_address(address: str) -> str:
-    """An address as people may see it.
+    """An address as people may see it: without options, keys and passwords, also one that is written wrongly.
 
     >>> shown_address("s3://key:secret@bucket/store/?region=eu-west-1")
     's3://bucket/store'
+    >>> shown_address("abfs://container@account.dfs.core.windows.net/store")
+    'abfs://container@account.dfs.core.windows.net/store'
     """
     scheme, mark, rest = address.partition("?")[0].partition(MARK)
-    authority, slash, path = rest.partition("/")
-    return f"{scheme}{mark}{authority.rpartition('@')[2]}{slash}{path}".rstrip("/")
+    user = _USER.match(rest)
+    if user:
+        name = f"{user['name']}@" if user["name"] and scheme in _OF_NAMES else ""
+        rest = f"{name}{rest[user.end() :]}"
+    return f"{scheme}{mark}{rest}".rstrip("/")
+
+
+def shown_place(where: str | StorePath) -> str:
+    """A folder or address as people may see it.
+
+    >>> shown_place("s3://key:secret@bucket/store")
+    's3://bucket/store'
+    """
+    return shown_address(str(where)) if is_address(where) else str(where)
+
+
+def place_of_address(address: str) -> str:
+    """An address that is told apart from others': as people may see it, with the endpoint that it names.
+
+    >>> place_of_address("s3://key:secret@bucket/store?region=eu-west-1&endpoint_override=127.0.0.1:9000")
+    's3://bucket/store?endpoint_override=127.0.0.1:9000'
+    """
+    endpoint = named_endpoint(address)
+    return shown_address(address) + (f"?{endpoint}" if endpoint else "")
 
 
 @cache
@@ -118,16 +166,19 @@ def filesystem_of(address: str) -> tuple[Any, str]:
     Raises:
         BadInput: Arrow knows no such address.
     """
-    import pyarrow.fs as pafs
-
     try:
-        filesystem, inner = pafs.FileSystem.from_uri(address)
-    except (OSError, ValueError) as error:
+        filesystem, inner = filesystem_at(address)
+    except OSError as error:
+        raise BadInput(
+            _("{path}: cannot be read ({strerror})", path=shown_address(address), strerror=reason_at(error))
+        ) from error
+    except ValueError as error:
         raise BadInput(
             _(
-                "{place}: {error}; right is a folder, or an address such as s3://BUCKET/FOLDER",
+                "{place}: {error}; right is a folder, or an address such as s3://BUCKET/FOLDER or "
+                "abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/FOLDER",
                 place=shown_address(address),
-                error=reason_at(error).replace(address, shown_address(address)),
+                error=_ADDRESSES.sub(lambda _address: shown_address(address), reason_at(error)),
             )
         ) from error
     if not inner.strip("/"):
@@ -138,23 +189,3 @@ def filesystem_of(address: str) -> tuple[Any, str]:
             )
         )
     return filesystem, inner
-
-
-_OF_AWS: Final = re.compile(r"AWS Error (\w+) during \w+ operation: (.*)", re.DOTALL)
-_REASONS: Final = {
-    "NO_SUCH_BUCKET": N_("there is no such bucket"),
-    "ACCESS_DENIED": N_("access is denied: the credentials of this machine may not read it, or there are none"),
-    "INVALID_ACCESS_KEY_ID": N_("access is denied: nobody there knows the access key"),
-    "SIGNATURE_DOES_NOT_MATCH": N_("access is denied: the secret key is another one"),
-    "NETWORK_CONNECTION": N_("nobody answers there"),
-}
-
-
-def reason_at(error: Exception) -> str:
-    """What a file system says is wrong, in one line; Arrow's texts have request ids and C++ in them."""
-    failure = _OF_AWS.search(str(error))
-    if failure:
-        return _(_REASONS.get(failure[1], "{says}"), says=failure[2].partition(" (Request ID")[0].partition("\n")[0])
-    if isinstance(error, OSError) and error.errno:
-        return files.reason_of(error)
-    return (str(error).splitlines() or [type(error).__name__])[0]

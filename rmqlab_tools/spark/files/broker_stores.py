@@ -76,9 +76,9 @@ class GivenStore(NamedTuple):
     conf: Path | None = None
 
     @property
-    def place(self) -> StorePath:
-        """Where it lies, however it was named, also one that is packed."""
-        return self.path.resolve() if isinstance(self.path, Path) else self.path
+    def place(self) -> str:
+        """Where it lies, however it was named, also one that is packed; at an address with the endpoint it names."""
+        return str(self.path.resolve()) if isinstance(self.path, Path) else self.path.place
 
     @property
     def text(self) -> str:
@@ -162,12 +162,13 @@ def given_stores(given: Named) -> list[GivenStore]:
     for place, count in Counter(_place(store.path) for store in stores).items():
         if count > 1:
             raise BadInput(_("{store} is named twice: name each store once", store=place))
-    return stores
+    alike = {shown for shown, count in Counter(store.shown for store in stores).items() if count > 1}
+    return [store._replace(shown=store.place) if store.shown in alike else store for store in stores]
 
 
 def _place(path: StorePath) -> str:
-    """Where a store lies: one place for a relative path and the whole one."""
-    return str(path) if isinstance(path, AddressPath) else str(path.absolute())
+    """Where a store lies: one place for a relative path and the whole one, and one for each endpoint."""
+    return path.place if isinstance(path, AddressPath) else str(path.absolute())
 
 
 def opened_store(given: GivenStore, stack: ExitStack) -> tuple[GivenStore, Path | None]:

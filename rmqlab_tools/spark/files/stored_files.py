@@ -13,7 +13,8 @@ from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, Self
 from rmqlab import files
 from rmqlab.errors import BadInput
 from rmqlab.language import _
-from rmqlab_tools.spark.files.addresses import AddressPath, StorePath, reason_at
+from rmqlab_tools.spark.files.addresses import AddressPath, StorePath
+from rmqlab_tools.spark.files.filesystem_failures import reason_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,11 +54,23 @@ def require_bucket(path: AddressPath) -> None:
     import pyarrow.fs as pafs
 
     try:
-        path.filesystem.get_file_info(pafs.FileSelector(path.inner))
-    except FileNotFoundError:
-        return
+        path.ask(lambda filesystem, inner: filesystem.get_file_info(pafs.FileSelector(inner)))
+    except FileNotFoundError as error:
+        if not _has_bucket(path):
+            raise unreadable(path, OSError(_("there is no such bucket"))) from error
     except OSError as error:
         raise unreadable(path, error) from error
+
+
+def _has_bucket(path: AddressPath) -> bool:
+    """Whether the bucket or container is there, as far as this machine may ask; HDFS has none."""
+    bucket = path.inner.strip("/").partition("/")[0]
+    try:
+        return path.filesystem.type_name == "hdfs" or bool(
+            path.ask(lambda filesystem, _inner: filesystem.get_file_info(bucket).type.name != "NotFound")
+        )
+    except OSError:  # who may read what is in a bucket need not have a right to ask about it
+        return True
 
 
 def listed_files(folder: AddressPath) -> list[Listed]:
@@ -79,7 +92,7 @@ def _infos(folder: AddressPath, *, recursive: bool = False) -> list[Any]:
 
     selector = pafs.FileSelector(folder.inner, allow_not_found=True, recursive=recursive)
     try:
-        infos: list[Any] = folder.filesystem.get_file_info(selector)
+        infos: list[Any] = folder.ask(lambda filesystem, _inner: filesystem.get_file_info(selector))
     except OSError as error:
         raise unreadable(folder, error) from error
     return infos
@@ -105,7 +118,7 @@ def is_file(path: StorePath) -> bool:
 
 def _is_type(path: AddressPath, name: str) -> bool:
     try:
-        return bool(path.filesystem.get_file_info(path.inner).type.name == name)
+        return bool(path.ask(lambda filesystem, inner: filesystem.get_file_info(inner).type.name == name))
     except OSError as error:
         raise unreadable(path, error) from error
 
@@ -120,7 +133,7 @@ def size_of(path: StorePath) -> int | None:
         about = files.seen(path)
         return None if about is None else about.st_size
     try:
-        info = path.filesystem.get_file_info(path.inner)
+        info = path.ask(lambda filesystem, inner: filesystem.get_file_info(inner))
     except OSError as error:
         raise unreadable(path, error) from error
     return int(info.size) if info.is_file else None
@@ -134,8 +147,12 @@ def read_bytes(path: StorePath) -> bytes:
     """
     if isinstance(path, Path):
         return files.read_bytes(path)
-    with path.filesystem.open_input_file(path.inner) as stream:
-        return bytes(stream.read())
+
+    def whole(filesystem: Any, inner: str) -> bytes:
+        with filesystem.open_input_file(inner) as stream:
+            return bytes(stream.read())
+
+    return path.ask(whole)
 
 
 def open_file(path: StorePath) -> IO[bytes]:
@@ -155,11 +172,12 @@ class RangeReader:
     """
 
     def __init__(self, path: AddressPath) -> None:
-        self._stream = path.filesystem.open_input_file(path.inner)
+        self._path = path
+        self._stream = path.ask(lambda filesystem, inner: filesystem.open_input_file(inner))
 
     def read(self, begin: int, end: int) -> bytes:
         """The bytes from `begin` on and before `end`, fewer where the file ends."""
-        return bytes(self._stream.read_at(end - begin, begin)) if begin < end else b""
+        return bytes(self._path.ask(lambda *_: self._stream.read_at(end - begin, begin))) if begin < end else b""
 
     def pieces(self, begin: int, end: int) -> Iterator[tuple[int, bytes]]:
         """The same in pieces, each with its place in the file, in order; at most `REQUESTS` are in memory."""

@@ -1,0 +1,1 @@
+// hdfs-sys is all that is wanted.
