@@ -36,7 +36,8 @@ _ARCHIVE = {
 }  # fmt: skip
 # Of stores below an address, by the names of methods that paths have too: neither verb reads a store.
 _ADDRESSES = {
-    "rmqlab_tools.spark.files.addresses:filesystem_of", "rmqlab_tools.spark.files.stored_files:_infos",
+    "rmqlab_tools.spark.files.filesystems:filesystem_at", "rmqlab_tools.spark.files.filesystems:_with_key",
+    "rmqlab_tools.spark.files.filesystem_failures:as_os_errors", "rmqlab_tools.spark.files.stored_files:_infos",
 }  # fmt: skip
 NOT_CALLED = {"profile": _ADDRESSES, "site": _RUNNING | _ADDRESSES, "catalogue": _RUNNING, "notebook": _ARCHIVE}
 

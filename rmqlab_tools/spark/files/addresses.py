@@ -82,7 +82,7 @@ class AddressPath:
 
     @property
     def place(self) -> str:
-        """What tells the folder of an address apart from others': `place_of_address`."""
+        """What the folder of an address is, and no other one: `place_of_address`."""
         return place_of_address(self.root)
 
     def ask(self, question: Callable[[Any, str], T]) -> T:
@@ -150,7 +150,7 @@ def shown_place(where: str | StorePath) -> str:
 
 
 def place_of_address(address: str) -> str:
-    """An address that is told apart from others': as people may see it, with the endpoint that it names.
+    """What an address names and no other one does: as people may see it, with the endpoint that it names.
 
     >>> place_of_address("s3://key:secret@bucket/store?region=eu-west-1&endpoint_override=127.0.0.1:9000")
     's3://bucket/store?endpoint_override=127.0.0.1:9000'

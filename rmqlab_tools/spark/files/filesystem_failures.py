@@ -124,7 +124,7 @@ def _reason_printed(text: str) -> str:
 
 
 class _Printed:
-    """What C code prints to the standard error while somebody listens; threads may, at the same time."""
+    """What C code prints to the standard error between `begin` and `end`; threads may do so at the same time."""
 
     def __init__(self) -> None:
         self._lock, self._listeners = Lock(), 0

@@ -1,7 +1,7 @@
 """Arrow's file systems of addresses, opened with what their own tools read from the environment.
 
 Arrow reads the variables of AWS, and no other of these: STORAGE_EMULATOR_HOST of Google's, AZURE_STORAGE_ACCOUNT, _KEY
-and _SAS_TOKEN of Azure's. An endpoint that somebody named is asked for any answer first: clients ask a deaf one again
+and _SAS_TOKEN of Azure's. An endpoint that is named is asked for any answer first: clients ask a deaf one again
 for one to fifteen minutes.
 """
 
@@ -34,7 +34,7 @@ _ENDPOINTS: Final = ("endpoint_override", "blob_storage_authority")
 
 
 class Endpoint(NamedTuple):
-    """Where a service listens that somebody named."""
+    """Host and port of a service, named by an address or a variable."""
 
     host: str
     port: int
@@ -49,7 +49,7 @@ def filesystem_at(address: str) -> tuple[Any, str]:
     """Arrow's file system of an address, and the path in it.
 
     Raises:
-        OSError: nobody answers at the endpoint that is named, or what the file system needs is not here.
+        OSError: the endpoint that is named does not answer, or what the file system needs is not here.
         ValueError: Arrow knows no such address.
     """
     import pyarrow.fs as pafs
@@ -153,7 +153,7 @@ def _opened_of_hadoop(address: str, opened: Callable[[str], tuple[Any, str]]) ->
 
 
 def _endpoint(address: str) -> Endpoint | None:
-    """Where somebody said that the service of an address listens; None for those that everybody knows."""
+    """The endpoint that an address or a variable names; None for those that every client knows."""
     parts = urlsplit(address)
     options = dict(parse_qsl(parts.query))
     if parts.scheme in _HADOOP:
