@@ -41,7 +41,7 @@ from rmqlab_tools.spark.files.stored_files import contents
 file.filesystem.delete_file(file.inner)
 try:
     audit.compute()
-    print(*(damage["reason"] for damage in audit.damage), sep="; ")
+    print(*dict.fromkeys(damage["reason"] for damage in audit.damage), sep="; ")
 except BadInput as error:
     print(error)
 """
