@@ -23,7 +23,7 @@ from rmqlab_tools.show.tables import table
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from rmqlab.run.run import Run
     from rmqlab_tools.cli.printing import Printer
@@ -39,7 +39,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="SOURCE",
         help=_(
             "the folder of a recorded set or of `rmqlab tap`, or scenarios to simulate (.jsonl); several, as of a "
-            "cluster's brokers, are merged in the order of time, with a column source (NAME=SOURCE names one)"
+            "cluster's brokers, are merged in the order of time, with a column source (NAME=SOURCE names one); each is "
+            "a path, or an address such as s3://BUCKET/FOLDER"
         ),
     )
     parser.add_argument("--out", type=Path, metavar="DIR", help=_("write the tables there, one NAME.parquet each"))
@@ -66,7 +67,9 @@ def run(args: Namespace) -> int:
     Raises:
         BadInput: what cannot be used.
     """
-    from rmqlab_tools.spark.events import write_events, write_merged
+    from rmqlab_tools.spark.files.addresses import store_path
+    from rmqlab_tools.spark.files.broker_stores import given_name
+    from rmqlab_tools.spark.files.fetched_recordings import fetched_recordings
 
     if args.out is None and not args.view:
         raise BadInput(_("nothing to do: give --out DIR for the tables, or --view NAME, or both"))
@@ -74,7 +77,16 @@ def run(args: Namespace) -> int:
         from rmqlab_tools.spark.session import require_address
 
         require_address(args.spark)
-    sources = {name: _accounts(args, path) for name, path in _named(args.sources).items()}
+    given = [given_name(text) for text in args.sources]
+    with fetched_recordings([store_path(path) for _name, path in given]) as paths:
+        _write(args, {name: _accounts(args, path) for name, path in _named(given, paths).items()})
+    return 0
+
+
+def _write(args: Namespace, sources: Mapping[str, Iterable[Run]]) -> None:
+    """Write the tables of the sources, and print the views."""
+    from rmqlab_tools.spark.events import write_events, write_merged
+
     out = printer(args)
     rows_of: dict[str, list[dict[str, Any]]] = {}
     with TemporaryDirectory(prefix="rmqlab-events-") as temporary:
@@ -100,21 +112,20 @@ def run(args: Namespace) -> int:
             out.say(_("{name}: no row", name=name))
     several = {"sources": list(sources)} if len(sources) > 1 else {}
     write_json({"tables": counts, "views": rows_of} | several, args.json)
-    return 0
 
 
-def _named(given: Iterable[str]) -> dict[str, Path]:
-    """The sources by their names: NAME=SOURCE, else the broker's if each has one of its own, else the path."""
-    from rmqlab_tools.spark.files.broker_stores import given_name
+def _named(given: Sequence[tuple[str, str]], paths: Sequence[Path]) -> dict[str, Path]:
+    """The sources' paths by names: NAME=SOURCE, else the broker's if each has one of its own, else what was given."""
+    from rmqlab_tools.spark.files.addresses import is_address, shown_address
 
-    pairs = [given_name(text) for text in given]
-    brokers = [_broker(Path(path)) for _name, path in pairs]
+    brokers = [_broker(path) for path in paths]
     have_own = all(brokers) and len({*brokers}) == len(brokers)
-    names = [name or (broker if have_own else path) for (name, path), broker in zip(pairs, brokers, strict=True)]
+    shown = [shown_address(text) if is_address(text) else text for _name, text in given]
+    names = [name or (brokers if have_own else shown)[index] for index, (name, _text) in enumerate(given)]
     for name in names:
         if names.count(name) > 1:
             raise BadInput(_("two sources are called {name}; name them: NAME=SOURCE", name=f"{name!r}"))
-    return dict(zip(names, (Path(path) for _name, path in pairs), strict=True))
+    return dict(zip(names, paths, strict=True))
 
 
 def _broker(path: Path) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import os
 import shutil
 from urllib.request import Request, urlopen
@@ -58,7 +60,7 @@ def bucket(golden, tmp_path_factory):
         urlopen(Request(f"http://{host}:{port}/bucket", method="PUT")).close()
         there, _ = pafs.FileSystem.from_uri(f"{ADDRESS}/x")
         for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-            with there.open_output_stream(f"bucket/{path.relative_to(folder).as_posix()}") as stream:
+            with there.open_output_stream(f"bucket/{path.relative_to(folder).as_posix()}", compression=None) as stream:
                 stream.write(path.read_bytes())
         yield folder
         addresses.filesystem_of.cache_clear()
@@ -202,3 +204,69 @@ def test_denied_is_one_line_and_no_secret_is_shown(bucket, monkeypatch):
         commit_log_files.store_directory("s3://key:secret@bucket/store?region=us-east-1")
     assert "access is denied" in str(error.value)
     assert "secret" not in str(error.value)
+
+
+@pytest.fixture
+def put_set(bucket, golden):
+    """Puts files of a recorded set into the bucket; gives the folder's address."""
+    there, _ = pafs.FileSystem.from_uri(f"{ADDRESS}/x")
+
+    def put(folder, name, *files):
+        for path in files:
+            with there.open_output_stream(
+                f"bucket/{name}/{path.relative_to(folder).as_posix()}", compression=None
+            ) as stream:
+                stream.write(path.read_bytes())
+        return f"{ADDRESS}/{name}"
+
+    return put
+
+
+def tables_of(folder):
+    """The tables that `events` wrote, by name."""
+    parquet = pytest.importorskip("pyarrow.parquet")
+    return {path.stem: parquet.read_table(path).to_pylist() for path in sorted(folder.iterdir())}
+
+
+def test_events_of_a_bucket_are_those_of_the_folder(put_set, golden, tmp_path):
+    """A recorded set with its events, the frames of one alone (as of a tap), and scenarios with their broker.conf."""
+    recorded = golden / "broker-4.8.0" / "lite"
+    (tmp_path / "tap").mkdir()
+    for name in ("broker.conf", "frames.jsonl.gz"):
+        shutil.copy(recorded / name, tmp_path / "tap")
+    (tmp_path / "split" / "events").mkdir(parents=True)
+    for name in ("broker.conf", "frames.jsonl.gz"):
+        shutil.copy(recorded / name, tmp_path / "split")
+    with gzip.open(recorded / "events.jsonl.gz", "rt") as stream:
+        for line in stream:
+            with (tmp_path / "split" / "events" / f"{json.loads(line)['id']}.jsonl").open("a") as file:
+                file.write(line)
+    (tmp_path / "made").mkdir()
+    (tmp_path / "made" / "broker.conf").write_text("enablePropertyFilter=true\n")
+    shutil.copy(recorded / "scenarios.jsonl", tmp_path / "made" / "two.jsonl")
+    for source in (recorded, tmp_path / "tap", tmp_path / "split", tmp_path / "made" / "two.jsonl"):
+        folder = source.parent if source.is_file() else source
+        address = put_set(folder, folder.name, *(path for path in folder.rglob("*") if path.is_file()))
+        given = f"{address}/{source.name}" if source.is_file() else address
+        assert main(["events", str(source), "--out", str(tmp_path / "here")]) == 0
+        assert main(["events", given, "--out", str(tmp_path / "there")]) == 0
+        assert tables_of(tmp_path / "there") == tables_of(tmp_path / "here")
+
+
+def test_events_of_a_bucket_are_called_by_their_address(put_set, golden, tmp_path, capsys):
+    recorded = golden / "broker-4.8.0" / "lite"
+    address = put_set(recorded, "named", *(path for path in recorded.iterdir() if path.name != "store.tar.gz"))
+    assert main(["events", f"{address}/?region=us-east-1", f"b={address}", "--out", str(tmp_path / "out")]) == 0
+    assert {row["source"] for row in tables_of(tmp_path / "out")["messages"]} == {address, "b"}
+    wrong = put_set(tmp_path, "wrong", *[])
+    for given, text in {
+        f"{address}/nothing": f"{address}/nothing: there is no such file or folder",
+        f"{address}/events.jsonl.gz": f"{address}/events.jsonl.gz",
+        wrong: f"{wrong}: there is no such file or folder",
+        f"{ADDRESS}x/y": f"{ADDRESS}x/y",
+    }.items():
+        assert main(["events", given, "--out", str(tmp_path / "none")]) == 2
+        err = capsys.readouterr().err
+        assert text in err
+        assert "rmqlab-recordings" not in err
+    assert not (tmp_path / "none").exists() or not list((tmp_path / "none").iterdir())
