@@ -36,6 +36,14 @@ sys.exit(cli.main(["rows"]))
 """
 
 
+@pytest.fixture(autouse=True)
+def hangup():
+    """A program starts with SIGHUP as a terminal has it, also where these tests run under nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 def started(*command, environ=None, folder=ROOT):
     """A program in a session of its own, as a terminal or systemd gives it one."""
     return subprocess.Popen(
