@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from rmqlab.errors import BadInput
+from rmqlab.files import open_new
 from rmqlab.language import _
 from rmqlab.run.run import OUTCOME_EVENTS
 from rmqlab.sim.cluster import FILE_NAME
@@ -71,7 +72,7 @@ def _copy_files(source: AddressPath, folder: Path, names: Container[str] | None)
 
 def _copy(source: AddressPath, size: int, path: Path) -> None:
     try:
-        with RangeReader(source) as reader, path.open("wb") as file:
+        with RangeReader(source) as reader, open_new(path) as file:
             file.writelines(data for _place, data in reader.pieces(0, size))
     except OSError as error:
         raise unreadable(source, error) from error
