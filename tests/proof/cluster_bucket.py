@@ -8,73 +8,38 @@ The bucket is moto's, in a thread of this process; the workers read it by ranges
 from __future__ import annotations
 
 import json
-import logging
 import os
-import shutil
 import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from unittest.mock import patch
-from urllib.request import Request, urlopen
-
-import pyarrow.fs as pafs
 
 from rmqlab_tools.spark.session import provide_java
 from tests.proof.cluster_run import quick, run_python, workers_used
 from tests.proof.spark_servers import StandaloneCluster
+from tests.proof.two_brokers import ADDRESS, NAMES, RECORDED, bucket, unpack, upload
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-RECORDED: Final = Path(__file__).parents[2] / "data" / "golden" / "broker-4.8.0" / "two-brokers"
-NAMES: Final = ("broker-a", "broker-b", "broker-a-slave")
-ADDRESSES: Final = tuple(f"s3://bucket/{name}" for name in NAMES)
+ADDRESSES: Final = tuple(f"{ADDRESS}/{name}" for name in NAMES)
 
 
 def main() -> int:
     """Put the stores into a bucket, audit them at both places, and print what each said; 1 if they differ."""
-    from moto.server import ThreadedMotoServer
-
     provide_java(os.environ)
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)  # a line for each request else
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    try:
-        host, port = server.get_host_and_port()
-        credentials = {
-            "AWS_ACCESS_KEY_ID": "tester", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_DEFAULT_REGION": "us-east-1",
-            "AWS_EC2_METADATA_DISABLED": "true", "AWS_ENDPOINT_URL": f"http://{host}:{port}",
-        }  # fmt: skip
-        with patch.dict(os.environ, credentials):
-            _fill(f"http://{host}:{port}/bucket")
-            here = audited("")
-            with StandaloneCluster(2) as cluster:
-                there = audited(cluster.address)
-                used = workers_used(cluster)
-    finally:
-        server.stop()
+    with bucket(), tempfile.TemporaryDirectory(prefix="rmqlab-bucket-") as folder:
+        unpack(Path(folder))
+        upload(Path(folder))
+        here = audited("")
+        with StandaloneCluster(2) as cluster:
+            there = audited(cluster.address)
+            used = workers_used(cluster)
     for place, result in (("one process", here), (f"a cluster, {len(used)} workers used", there)):
         sys.stdout.write(f"{place}: {says(result)}\n")
     same = here["groups"] == there["groups"] and len(used) == 2
     sys.stdout.write(f"{'the same answer' if same else 'NOT the same answer'}\n")
     return 0 if same else 1
-
-
-def _fill(bucket: str) -> None:
-    urlopen(Request(bucket, method="PUT")).close()  # noqa: S310 - our own server
-    there, _ = pafs.FileSystem.from_uri(f"{ADDRESSES[0]}/x")
-    with tempfile.TemporaryDirectory(prefix="rmqlab-bucket-") as folder:
-        for name in NAMES:
-            shutil.unpack_archive(RECORDED / name / "store.tar.gz", Path(folder, name), filter="data")
-            shutil.copy(RECORDED / name / "broker.conf", Path(folder, name))
-        for path in _files(Path(folder)):
-            with there.open_output_stream(f"bucket/{path.relative_to(folder).as_posix()}") as stream:
-                stream.write(path.read_bytes())
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    return (path for path in sorted(folder.rglob("*")) if path.is_file())
 
 
 def audited(address: str, stores: Sequence[str] = ADDRESSES) -> dict[str, Any]:

@@ -26,18 +26,17 @@ from rmqlab_tools.spark.audit.subscription_file import read_subscriptions
 from rmqlab_tools.spark.audit_store import open_audit
 from rmqlab_tools.spark.files.broker_stores import broker_stores, given_stores
 from tests.proof.log_maker import LogMaker
+from tests.proof.two_brokers import RECORDED, unpack
 
 BROKERS = ("broker-a", "broker-b")
 
 
 @pytest.fixture(scope="module")
-def recorded(golden, tmp_path_factory):
+def recorded(tmp_path_factory):
     """The folder of the stores, unpacked, each in a folder of its own beside the settings; and the events."""
-    source, folder = golden / "broker-4.8.0" / "two-brokers", tmp_path_factory.mktemp("two-brokers")
-    for name in (*BROKERS, "broker-a-slave"):
-        shutil.unpack_archive(source / name / "store.tar.gz", folder / name, filter="data")
-        shutil.copy(source / name / "broker.conf", folder / name)
-    shutil.copy(source / "events.jsonl.gz", folder)
+    folder = tmp_path_factory.mktemp("two-brokers")
+    unpack(folder)
+    shutil.copy(RECORDED / "events.jsonl.gz", folder)
     with gzip.open(folder / "events.jsonl.gz", "rt") as stream:
         return folder, [json.loads(line) for line in stream]
 

@@ -6,7 +6,6 @@ import gzip
 import json
 import os
 import shutil
-from urllib.request import Request, urlopen
 
 import pytest
 
@@ -27,44 +26,21 @@ from rmqlab_tools.spark.files.known_records import known_record
 from rmqlab_tools.spark.files.log_reader import LogReader, log_end
 from rmqlab_tools.spark.files.store_tables import SCHEMAS
 from rmqlab_tools.spark.files.stored_files import RangeReader
-
-ADDRESS = "s3://bucket"
-CREDENTIALS = {
-    "AWS_ACCESS_KEY_ID": "tester",
-    "AWS_SECRET_ACCESS_KEY": "secret",
-    "AWS_DEFAULT_REGION": "us-east-1",
-    "AWS_EC2_METADATA_DISABLED": "true",
-}
+from tests.proof import two_brokers
+from tests.proof.two_brokers import ADDRESS, RECORDED, unpack, upload
 
 
 @pytest.fixture(scope="module")
-def bucket(golden, tmp_path_factory):
+def bucket(tmp_path_factory):
     """A folder with the stores of two brokers and a slave, and the same as a bucket; credentials in the environment."""
-    from moto.server import ThreadedMotoServer
-
-    source, folder = golden / "broker-4.8.0" / "two-brokers", tmp_path_factory.mktemp("bucket")
-    for name in ("broker-a", "broker-b", "broker-a-slave"):
-        shutil.unpack_archive(source / name / "store.tar.gz", folder / name, filter="data")
-        shutil.copy(source / name / "broker.conf", folder / name)
-    shutil.copy(source / "events.jsonl.gz", folder)
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    with pytest.MonkeyPatch.context() as patch:
-        server.start()
-        host, port = server.get_host_and_port()
-        for name, value in {
-            **CREDENTIALS,
-            "AWS_ENDPOINT_URL": f"http://{host}:{port}",
-            "SERVER": f"{host}:{port}",
-        }.items():
-            patch.setenv(name, value)
-        urlopen(Request(f"http://{host}:{port}/bucket", method="PUT")).close()
-        there, _ = pafs.FileSystem.from_uri(f"{ADDRESS}/x")
-        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-            with there.open_output_stream(f"bucket/{path.relative_to(folder).as_posix()}", compression=None) as stream:
-                stream.write(path.read_bytes())
+    folder = tmp_path_factory.mktemp("bucket")
+    unpack(folder)
+    shutil.copy(RECORDED / "events.jsonl.gz", folder)
+    with two_brokers.bucket() as server, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SERVER", server)
+        upload(folder)
         yield folder
         addresses.filesystem_of.cache_clear()
-        server.stop()
 
 
 def rows_of(root, split, columns=tuple(TYPES)):
@@ -206,29 +182,14 @@ def test_denied_is_one_line_and_no_secret_is_shown(bucket, monkeypatch):
     assert "secret" not in str(error.value)
 
 
-@pytest.fixture
-def put_set(bucket, golden):
-    """Puts files of a recorded set into the bucket; gives the folder's address."""
-    there, _ = pafs.FileSystem.from_uri(f"{ADDRESS}/x")
-
-    def put(folder, name, *files):
-        for path in files:
-            with there.open_output_stream(
-                f"bucket/{name}/{path.relative_to(folder).as_posix()}", compression=None
-            ) as stream:
-                stream.write(path.read_bytes())
-        return f"{ADDRESS}/{name}"
-
-    return put
-
-
 def tables_of(folder):
     """The tables that `events` wrote, by name."""
     parquet = pytest.importorskip("pyarrow.parquet")
     return {path.stem: parquet.read_table(path).to_pylist() for path in sorted(folder.iterdir())}
 
 
-def test_events_of_a_bucket_are_those_of_the_folder(put_set, golden, tmp_path):
+@pytest.mark.usefixtures("bucket")
+def test_events_of_a_bucket_are_those_of_the_folder(golden, tmp_path):
     """A recorded set with its events, the frames of one alone (as of a tap), and scenarios with their broker.conf."""
     recorded = golden / "broker-4.8.0" / "lite"
     (tmp_path / "tap").mkdir()
@@ -246,19 +207,20 @@ def test_events_of_a_bucket_are_those_of_the_folder(put_set, golden, tmp_path):
     shutil.copy(recorded / "scenarios.jsonl", tmp_path / "made" / "two.jsonl")
     for source in (recorded, tmp_path / "tap", tmp_path / "split", tmp_path / "made" / "two.jsonl"):
         folder = source.parent if source.is_file() else source
-        address = put_set(folder, folder.name, *(path for path in folder.rglob("*") if path.is_file()))
+        address = f"{ADDRESS}/{folder.name}"
+        upload(folder, address)
         given = f"{address}/{source.name}" if source.is_file() else address
         assert main(["events", str(source), "--out", str(tmp_path / "here")]) == 0
         assert main(["events", given, "--out", str(tmp_path / "there")]) == 0
         assert tables_of(tmp_path / "there") == tables_of(tmp_path / "here")
 
 
-def test_events_of_a_bucket_are_called_by_their_address(put_set, golden, tmp_path, capsys):
-    recorded = golden / "broker-4.8.0" / "lite"
-    address = put_set(recorded, "named", *(path for path in recorded.iterdir() if path.name != "store.tar.gz"))
+@pytest.mark.usefixtures("bucket")
+def test_events_of_a_bucket_are_called_by_their_address(golden, tmp_path, capsys):
+    address, wrong = f"{ADDRESS}/named", f"{ADDRESS}/wrong"
+    upload(golden / "broker-4.8.0" / "lite", address)
     assert main(["events", f"{address}/?region=us-east-1", f"b={address}", "--out", str(tmp_path / "out")]) == 0
     assert {row["source"] for row in tables_of(tmp_path / "out")["messages"]} == {address, "b"}
-    wrong = put_set(tmp_path, "wrong", *[])
     for given, text in {
         f"{address}/nothing": f"{address}/nothing: there is no such file or folder",
         f"{address}/events.jsonl.gz": f"{address}/events.jsonl.gz",

@@ -22,12 +22,11 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow.fs as pafs
 
 from tests.proof.emulators.services import NotHereError, Service, azure, google, hadoop
+from tests.proof.two_brokers import NAMES, RECORDED, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-RECORDED: Final = Path(__file__).parents[3] / "data" / "golden" / "broker-4.8.0" / "two-brokers"
-NAMES: Final = ("broker-a", "broker-b", "broker-a-slave")
 LONGEST_S: Final = 60
 SERVICES: Final = {"azure": azure, "google": google, "hadoop": hadoop}
 _GONE: Final = """
@@ -54,9 +53,7 @@ def main() -> int:
     chosen = parser.parse_args().services or list(SERVICES)
     failed = False
     with tempfile.TemporaryDirectory(prefix="rmqlab-stores-") as folder:
-        for name in NAMES:
-            shutil.unpack_archive(RECORDED / name / "store.tar.gz", Path(folder, name), filter="data")
-            shutil.copy(RECORDED / name / "broker.conf", Path(folder, name))
+        unpack(Path(folder))
         shutil.copytree(Path(folder, "broker-a"), Path(folder, "going"))
         here = answers(lambda path: str(Path(folder, path)), {})
         for name in chosen:
