@@ -64,7 +64,6 @@ class OpenSearch:
         self._waiting: deque[Untried] = deque([Untried(0, b"", None)])
         self._may_help = helpers and processors() > 1
         self._helpers: RunsAhead | None = None
-        self._found: list[bytes] = []  # the digests of the states, in order
 
     @property
     def exhausted(self) -> bool:
@@ -80,7 +79,7 @@ class OpenSearch:
         """Make one run; the key of its ending, None when it was given up. `most`: how many more steps are wanted."""
         option = self._waiting[0]
         if self._helpers is None and self._may_help and self.runs >= ALONE and min(most, self.waiting) >= ALONE:
-            self._helpers = RunsAhead(self._space, self._found)
+            self._helpers = RunsAhead(self._space, self._states)
         result = None
         if self._helpers is not None:
             result = self._helpers.result(self._waiting, most)
@@ -137,7 +136,6 @@ class OpenSearch:
         number = self.graph.add(_by_move(visit.label, moves), len(moves))
         if visit.digest is not None:
             self._states[visit.digest] = number
-            self._found.append(visit.digest)
         self.graph.lead(source, number)
         path = option.path.ljust(visit.number, b"\0")
         for choice in range(1, len(moves)):

@@ -15,7 +15,7 @@ from rmqlab_tools.search.explorer.path_runs import run_path
 from rmqlab_tools.side_by_side import DONE, FAILED, Helper
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection
 
     from rmqlab_tools.search.explorer.path_runs import PathResult, Space, Untried
 
@@ -60,10 +60,10 @@ class _Line:
 class RunsAhead:
     """Helpers for a search. Until they have started, and where one has failed, there is no result: make the run.
 
-    `states` are the digests of the search's states in the order they were found; the list may grow.
+    `states` are the digests of the search's states, in the order in which it came to them; more may follow.
     """
 
-    def __init__(self, space: Space, states: Sequence[bytes]) -> None:
+    def __init__(self, space: Space, states: Collection[bytes]) -> None:
         self._states = states
         self._results: dict[bytes, PathResult | None] = {}
         self._asked = 0  # so many of the first that wait
@@ -81,7 +81,7 @@ class RunsAhead:
                 paths = [untried.path for untried in islice(waiting, self._asked, min(self._asked + TOGETHER, most))]
                 if not paths:
                     break
-                line.questions.put((b"".join(self._states[line.heard :]), paths))
+                line.questions.put((b"".join(islice(self._states, line.heard, None)), paths))
                 line.heard, line.open = len(self._states), line.open + 1
                 self._asked += len(paths)
         if not self._asked:
