@@ -1,4 +1,4 @@
-"""Python's collector looks less often while much work of short life is done."""
+"""Python's collector looks less often while much work of short life is done, and not at all while modules load."""
 
 from __future__ import annotations
 
@@ -31,3 +31,19 @@ def gc_tuning() -> Iterator[None]:
     finally:
         gc.set_threshold(*before)
         gc.unfreeze()
+
+
+@contextmanager
+def no_collecting() -> Iterator[None]:
+    """While the block loads modules nothing is collected: to walk over all that is loaded takes a fifth of the time.
+
+    What is there afterwards is set apart, and stays so: for a process that ends when its work is done.
+    """
+    is_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if is_on:
+            gc.enable()

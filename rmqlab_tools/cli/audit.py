@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 from argparse import RawDescriptionHelpFormatter
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,10 +11,10 @@ from rmqlab.language import N_, _, joined
 from rmqlab_tools.cli.arguments import add_version, store_time
 from rmqlab_tools.cli.output import Progress, make_folder, write_json
 from rmqlab_tools.cli.printing import printer
+from rmqlab_tools.gc_tuning import no_collecting
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Iterator
 
     from rmqlab_tools.spark.audit_store import AuditResult
 
@@ -157,19 +155,6 @@ def run(args: Namespace) -> int:
     if audit.total("lost"):
         return AUDIT_LOST
     return AUDIT_NOT_KNOWN if audit.total("may_be_lost") or not audit.total("sent") else 0
-
-
-@contextmanager
-def no_collecting() -> Iterator[None]:
-    """While the block loads modules nothing is collected: to walk over all that is loaded takes a fifth of the time."""
-    is_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        if is_on:
-            gc.enable()
 
 
 def _page_name(store: str) -> str:
