@@ -89,7 +89,7 @@ class Question(NamedTuple):
         """Read parts of files; rows in the order of the files."""
         schema = self.schema()
         for part, table in self._tables(parts):
-            shared = {name: pa.repeat(getattr(part, name), table.num_rows) for name in _OF_FILE if name in self.columns}
+            shared = self._shared(part, table.num_rows)
             columns = [shared[name] if name in shared else table[name] for name in schema.names]
             yield from pa.table(columns, schema=schema).to_batches()
 
@@ -99,7 +99,7 @@ class Question(NamedTuple):
         for part, table in self._tables(parts):
             ends = np.arange(0, table.num_rows + _TOGETHER, _TOGETHER, dtype=np.int32).clip(max=table.num_rows)
             offsets = pa.array(ends)
-            shared = {name: pa.repeat(getattr(part, name), len(ends) - 1) for name in _OF_FILE if name in self.columns}
+            shared = self._shared(part, len(ends) - 1)
             yield pa.RecordBatch.from_arrays(
                 [
                     shared[field.name] if field.name in shared
@@ -108,6 +108,10 @@ class Question(NamedTuple):
                 ],
                 schema=schema,
             )  # fmt: skip
+
+    def _shared(self, part: Part, rows: int) -> dict[str, pa.Array]:
+        """The columns that all messages of a file share, for so many rows."""
+        return {name: pa.repeat(getattr(part, name), rows) for name in _OF_FILE if name in self.columns}
 
     def _tables(self, parts: Iterator[Part]) -> Iterator[tuple[Part, pa.Table]]:
         """The messages that are asked for, by part: own columns, and `DECIDED`."""
