@@ -81,9 +81,9 @@ class Kernel:
     def _take(self, *, waits: bool) -> None:
         if self.returncode is None:
             self._connection.setblocking(waits)
-            told = self._connection.recv(_NUMBER)
+            status = self._connection.recv(_NUMBER)
             # without a word: the process that forks is gone, and its kernels with it
-            self.returncode = int.from_bytes(told, signed=True) if told else -signal.SIGKILL
+            self.returncode = int.from_bytes(status, signed=True) if status else -signal.SIGKILL
             self._connection.close()
 
     def send_signal(self, number: int) -> None:

@@ -57,7 +57,7 @@ class LogRows:
             return picked, picked.select(OF_ROWS)
         more, offsets = self._more
         wanted = picked["physicalOffset"].to_numpy()
-        found = np.searchsorted(offsets, wanted)
-        there = np.append(offsets, -1)[found] == wanted
-        chosen = more.select(OF_ROWS).take(pa.array(found, mask=~there)).combine_chunks()
+        nearest = np.searchsorted(offsets, wanted)
+        is_there = np.append(offsets, -1)[nearest] == wanted
+        chosen = more.select(OF_ROWS).take(pa.array(nearest, mask=~is_there)).combine_chunks()
         return picked, pa.record_batch([column.combine_chunks() for column in chosen.columns], list(OF_ROWS))

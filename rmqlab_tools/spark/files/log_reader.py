@@ -53,10 +53,10 @@ class LogReader:
         """The schema of the batches."""
         return pa.schema([(name, (TYPES | INNER_TYPES).get(name, pa.string())) for name in self.columns])
 
-    def read(self, part: LogRange, held: IO[bytes] | None = None) -> Iterator[pa.RecordBatch]:
+    def read(self, part: LogRange, open_file: IO[bytes] | None = None) -> Iterator[pa.RecordBatch]:
         """The batches of one range. A file that is cut, empty or missing gives rows, no error.
 
-        `held` is the file, if it is open.
+        `open_file` is the file, if it is open; it stays so.
         """
         file = part.file
         if file is None:
@@ -67,7 +67,7 @@ class LogReader:
         elif file.size:
             stream: AbstractContextManager[IO[bytes]]
             try:
-                stream = nullcontext(held) if held else open_regular(Path(file.path))
+                stream = nullcontext(open_file) if open_file else open_regular(Path(file.path))
             except FileNotFoundError:
                 # a broker deletes old files, and at its end one that it made for later
                 if not file.last and part.high == file.size:
