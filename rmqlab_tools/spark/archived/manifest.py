@@ -21,7 +21,8 @@ from rmqlab.files import atomic_write, json_value
 from rmqlab.language import _
 from rmqlab.message.topics import is_users_topic
 from rmqlab_tools.spark.files.addresses import filesystem_of, is_address, shown_address, shown_place
-from rmqlab_tools.spark.files.filesystem_failures import as_os_errors, reason_at
+from rmqlab_tools.spark.files.filesystem_failures import reason_at
+from rmqlab_tools.spark.files.filesystems import errors_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -130,7 +131,7 @@ class Place(NamedTuple):
 
     def errors(self) -> AbstractContextManager[None]:
         """Within, whatever the file system cannot do is an OSError."""
-        return as_os_errors(hdfs=self.filesystem.type_name == "hdfs")
+        return errors_at(self.where)
 
     def address(self, name: str) -> str:
         """What a worker opens: a path that all of them see, or an address with the options that were given."""

@@ -21,7 +21,8 @@ from rmqlab_tools.processors import processors
 from rmqlab_tools.spark.archived.pivoted_files import PivotedFile
 from rmqlab_tools.spark.archived.queue_hours import HOUR_MS, QUEUE, STORED, Runs, runs_of
 from rmqlab_tools.spark.files.addresses import shown_place
-from rmqlab_tools.spark.files.filesystem_failures import as_os_errors, reason_at
+from rmqlab_tools.spark.files.filesystem_failures import reason_at
+from rmqlab_tools.spark.files.filesystems import errors_at
 from rmqlab_tools.spark.files.tasks import freeze_loaded
 from rmqlab_tools.spark.filters.sql92_dictionary import DictionaryFilter, column_of
 
@@ -214,7 +215,7 @@ def _count(part: Part, filters: Sequence[ColumnFilter]) -> pa.RecordBatch:
     """The counts of a part by queue and hour; a file that cannot be read gives one row, which says so."""
     rows: dict[tuple[int, int], NDArray[np.int64]] = {}
     try:
-        with as_os_errors(hdfs=part.path.startswith("hdfs://")):
+        with errors_at(part.path):
             for place, counts in _counts(part, filters):
                 rows[place] = rows[place] + counts if place in rows else counts
     except OSError as error:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from rmqlab.errors import BadInput
 from rmqlab.language import _
-from rmqlab_tools.spark.files.filesystem_failures import as_os_errors, reason_at
-from rmqlab_tools.spark.files.filesystems import filesystem_at, named_endpoint
+from rmqlab_tools.spark.files.filesystem_failures import reason_at
+from rmqlab_tools.spark.files.filesystems import errors_at, filesystem_at, named_endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,7 +92,7 @@ class AddressPath:
             OSError: it does not.
         """
         filesystem = self.filesystem
-        with as_os_errors(hdfs=filesystem.type_name == "hdfs"):
+        with errors_at(self.root):
             return question(filesystem, self.inner)
 
 

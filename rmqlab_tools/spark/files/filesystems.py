@@ -23,6 +23,7 @@ from rmqlab_tools.spark.files.filesystem_failures import as_os_errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
 ANSWER_SECONDS: Final = 10.0
 """How long an endpoint may take to answer anything at all."""
@@ -66,6 +67,11 @@ def filesystem_at(address: str) -> tuple[Any, str]:
         return _opened_of_hadoop(address, pafs.FileSystem.from_uri)
     filesystem, inner = pafs.FileSystem.from_uri(address)
     return (_with_key(filesystem, address) if scheme in _AZURE else filesystem), inner
+
+
+def errors_at(where: str) -> AbstractContextManager[None]:
+    """Within, whatever Arrow cannot do at a path or an address is an OSError: `as_os_errors`."""
+    return as_os_errors(hdfs=urlsplit(where).scheme in _HADOOP)
 
 
 def named_endpoint(address: str) -> str:
@@ -173,7 +179,6 @@ def _endpoint(address: str) -> Endpoint | None:
 
 def _require_answer(endpoint: Endpoint) -> None:
     """Raise `OSError` unless an endpoint answers anything: a service of HTTP does, and a name node of HDFS."""
-    says = _("nobody answers at {endpoint}", endpoint=endpoint)
     try:
         with socket.create_connection((endpoint.host, endpoint.port), ANSWER_SECONDS) as connection:
             if endpoint.tls:
@@ -190,4 +195,5 @@ def _require_answer(endpoint: Endpoint) -> None:
     except ssl.SSLError as error:
         raise OSError(_("{endpoint} does not speak HTTPS: name it as one of HTTP", endpoint=endpoint)) from error
     except OSError as error:
+        says = _("nobody answers at {endpoint}", endpoint=endpoint)
         raise OSError(f"{says} ({error.strerror or error})") from error
